@@ -39,6 +39,8 @@ export class VirtualAdapter implements ManagedNode {
   readonly mads: MadInterface;
   readonly #clock: AdapterClock;
   readonly #packet = newParsedPacket();
+  /** The last run found nothing that moves or waits, and set no alarm. */
+  #isAtRest = false;
 
   /** The GUID of the port is the one after `nodeGuid`. `dataVls`: those of the other end. */
   constructor(name: string, nodeGuid: bigint, clock: AdapterClock, dataVls = 1) {
@@ -73,7 +75,14 @@ export class VirtualAdapter implements ManagedNode {
     link?.settle(port);
     const nextNs = Math.min(link?.nextNs ?? Number.POSITIVE_INFINITY, this.mads.nextNs);
     if (nextNs !== Number.POSITIVE_INFINITY) this.#clock.setAlarm(nextNs);
+    const isEmpty = link?.active !== true && port.transmitQueues.count === 0;
+    this.#isAtRest = isEmpty && taken === 0 && nextNs === Number.POSITIVE_INFINITY;
     return hasMore || taken === budget;
+  }
+
+  /** See `FabricNode`. */
+  skip(): boolean {
+    return this.#isAtRest && this.mads.isIdle && this.port.link?.active !== true;
   }
 
   #receive(ring: PacketRing, isTrusted: boolean): void {

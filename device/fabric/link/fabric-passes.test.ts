@@ -142,3 +142,25 @@ t.test('work that another node has made in the last run is not forgotten', async
   t.equal(fabric.run(64), false);
   t.equal(takeRuns(), 'abcd');
 });
+
+t.test('a node that nothing has woken is asked whether it may be left out', async (t) => {
+  const { fabric, nodes, takeRuns } = makeFabric();
+  const [a, b, c] = nodes;
+  const asked: string[] = [];
+  const answer = (node: Node, isLeftOut: boolean): void => {
+    Object.assign(node, { skip: () => asked.push(node.name) > 0 && isLeftOut });
+  };
+  answer(a, true);
+  answer(b, false);
+  answer(c, true);
+  fabric.functions[2].writeRegister(0, 4, 1, 0);
+  t.equal(fabric.run(64), false);
+  t.equal(takeRuns(), 'cbd', 'c is woken, b may have work, d is not asked');
+  t.same(asked, ['a', 'b']);
+  b.work = () => {
+    c.wake();
+    return false;
+  };
+  t.equal(fabric.run(64), false);
+  t.equal(takeRuns(), 'bcd', 'c is woken before it is asked');
+});

@@ -19,6 +19,11 @@ export interface FabricNode extends AdapterPort {
   readonly ports: readonly LinkEnd[];
   /** Nodes that it runs itself; work at their ports is its own. */
   readonly inner?: readonly FabricNode[];
+  /**
+   * Takes the place of a `run` that nothing has asked for. Returns false when there may be work, so
+   * that `run` has to be called. A node without it always may have some.
+   */
+  skip?(): boolean;
 }
 
 /** The links of a fabric, as its host uses them. */
@@ -118,9 +123,12 @@ export class Fabric implements AdapterPort {
 
   /** Runs the nodes whose flag has the value, in their order. */
   #runWhere(flags: Uint8Array, value: number, share: number): boolean {
-    for (let place = 0; place < this.#places.length; place++) {
+    const places = this.#places;
+    for (let place = 0; place < places.length; place++) {
       if (flags[place] !== value) continue;
-      const more = this.#places[place]?.run(share) === true;
+      const node = places[place];
+      if (this.#awake[place] === 0 && node?.skip?.() === true) continue;
+      const more = node?.run(share) === true;
       // A link calls back while the node itself moves packets; that work is done by now.
       this.#awake[place] = more ? 1 : 0;
       this.#ran[place] = 1;

@@ -5,8 +5,9 @@
  * link counts one in flight.
  */
 import t, { type Test } from 'tap';
+import { Random } from '../../random.ts';
 import { ledger } from '../../rig/fixtures/ledger.ts';
-import type { SwitchFabricPlan } from '../../rig/fixtures/switch-fabric.ts';
+import { SwitchFabric, type SwitchFabricPlan } from '../../rig/fixtures/switch-fabric.ts';
 import { loadSwitches, type SwitchLoad } from '../../rig/fixtures/switch-load.ts';
 import type { FaultyLinkOptions } from '../link/link-options.ts';
 
@@ -82,4 +83,51 @@ t.test('packets that live too long are counted', async (t) => {
     drops += check(t, { ...tree, faults: slow, queuePackets: 1 }, seed, 1).dropped;
   }
   t.ok(drops > 0);
+});
+
+/** What arrives in which order, and how often a switch was left out. */
+function travel(plan: SwitchFabricPlan, seed: number, leavesOut: boolean) {
+  const random = new Random(seed);
+  const fabric = new SwitchFabric({ ...plan, seed, queuePackets: 1 });
+  const { ends, switches } = fabric;
+  let leftOut = 0;
+  for (const node of switches) {
+    const skip = node.skip.bind(node);
+    node.skip = () => {
+      const isLeftOut = leavesOut && skip();
+      if (isLeftOut) leftOut++;
+      return isLeftOut;
+    };
+  }
+  const arrivals: unknown[] = [];
+  const takeAll = (most: () => number): void => {
+    for (const at of ends.keys()) arrivals.push(fabric.take(at, most()));
+  };
+  for (let id = 1; id <= PACKETS; id++) {
+    const from = random.below(ends.length);
+    fabric.send(from, 1 + ((from + 1 + random.below(ends.length - 1)) % ends.length), id);
+    if (random.oneIn(3)) fabric.settle();
+    if (random.oneIn(5)) takeAll(() => random.below(3));
+    if (random.oneIn(5)) fabric.clock.advance(random.below(2000));
+    if (random.oneIn(60)) {
+      // It comes to rest, as it does between two bursts.
+      for (let round = 0; round < 12; round++) {
+        fabric.settle();
+        takeAll(() => PACKETS);
+      }
+    }
+  }
+  return { arrivals, counts: fabric.count(), leftOut };
+}
+
+t.test('a switch without work is left out, and packets go as if it had run', async (t) => {
+  for (const [shape, plan] of Object.entries({ tree, ring, mesh })) {
+    let leftOut = 0;
+    for (let seed = 1; seed <= 2; seed++) {
+      const run = travel(plan, seed, true);
+      t.same(run, { ...travel(plan, seed, false), leftOut: run.leftOut }, `${shape}, seed ${seed}`);
+      leftOut += run.leftOut;
+    }
+    t.ok(leftOut > 20, `${shape}: ${leftOut}`);
+  }
 });

@@ -47,6 +47,11 @@ export class SwitchPort extends LinkEnd {
         this.noteLoss(ring, isExpired ? DropCause.LIFE_TIME : DropCause.HEAD_OF_QUEUE);
   }
 
+  /** No packet waits at the port, no VL is stalled, and its link moves nothing by itself. */
+  get isEmpty(): boolean {
+    return !this.#hasStall && this.link?.active !== true && this.transmitQueues.count === 0;
+  }
+
   /** Lets the inputs of the switch share the port by weighted turns, on all of its VLs. */
   shareAmongInputs(turns: InputTurns): void {
     for (const queue of this.queues) queue.turns = turns;

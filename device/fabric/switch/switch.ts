@@ -82,6 +82,8 @@ export class Switch implements FabricNode, ManagedNode {
   /** The gate that is asked first in the next round. */
   #first = 0;
   readonly #limits = newWaitLimits();
+  /** The last run found nothing that moves or waits, and set no alarm. */
+  #isAtRest = false;
 
   constructor(options: SwitchOptions, clock: AdapterClock) {
     const { ports, nodeGuid } = options;
@@ -102,9 +104,18 @@ export class Switch implements FabricNode, ManagedNode {
   }
 
   run(budget: number): boolean {
-    const left = budget - this.#move(budget);
+    const moved = this.#move(budget);
     this.mads.run();
-    return this.settle(budget) || left <= 0;
+    const more = this.settle(budget) || moved >= budget;
+    this.#isAtRest = moved === 0 && !more && this.#isEmpty;
+    return more;
+  }
+
+  skip(): boolean {
+    if (!this.#isAtRest || this.software !== undefined || !this.mads.isIdle) return false;
+    // The order of the gates in the next run does not depend on which runs were left out.
+    this.#advanceFirst();
+    return true;
   }
 
   /**
@@ -171,7 +182,14 @@ export class Switch implements FabricNode, ManagedNode {
     return gate;
   }
 
+  /** Nothing waits in a queue or in a gate, and no link has times of its own. */
+  get #isEmpty(): boolean {
+    for (const gate of this.#gates) if (gate.isBlocked || !gate.port.isEmpty) return false;
+    return true;
+  }
+
   #portChanged(port: SwitchPort, previous: PortState): void {
+    this.#isAtRest = false;
     if (port.state === PortState.DOWN) this.#gates[port.number - 1].reset();
     if (port.state === PortState.DOWN || previous === PortState.DOWN) this.mads.noteStateChange();
   }
@@ -192,7 +210,7 @@ export class Switch implements FabricNode, ManagedNode {
     const gates = this.#gates;
     const count = gates.length;
     let taken = 0;
-    this.#first = this.#first + 1 === count ? 0 : this.#first + 1;
+    this.#advanceFirst();
     for (let step = 0, index = this.#first; step < count; step++) {
       const gate = gates[index];
       if (this.#take(gate)) taken++;
@@ -200,6 +218,10 @@ export class Switch implements FabricNode, ManagedNode {
       index = index + 1 === count ? 0 : index + 1;
     }
     return taken;
+  }
+
+  #advanceFirst(): void {
+    this.#first = this.#first + 1 === this.#gates.length ? 0 : this.#first + 1;
   }
 
   #take(gate: InputGate): boolean {
