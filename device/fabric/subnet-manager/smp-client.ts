@@ -98,7 +98,9 @@ export class SmpClient {
   readonly transactionHigh: number;
   readonly #port: MadPort;
   readonly #options: SmpClientOptions;
+  /** Those from place `#next` on were not sent yet: a job may have 100,000. */
   #waiting: Exchange[] = [];
+  #next = 0;
   readonly #outstanding: Map<number, Exchange> = new Map();
   #lastTransaction = 0;
   readonly #mad = new Uint8Array(MAD_BYTES);
@@ -117,12 +119,13 @@ export class SmpClient {
   /** Forgets all requests; their jobs never continue. */
   abandon(): void {
     this.#waiting = [];
+    this.#next = 0;
     this.#outstanding.clear();
   }
 
   /** Time of the next repetition; Infinity if nothing is outstanding. */
   get nextNs(): number {
-    if (this.#waiting.length > 0 && this.#outstanding.size < this.#options.outstanding) return 0;
+    if (this.#maySend) return 0;
     let next = Number.POSITIVE_INFINITY;
     for (const { deadlineNs } of this.#outstanding.values()) next = Math.min(next, deadlineNs);
     return next;
@@ -139,8 +142,8 @@ export class SmpClient {
       this.retries++;
       this.#send(exchange, nowNs);
     }
-    while (this.#waiting.length > 0 && this.#outstanding.size < this.#options.outstanding) {
-      const exchange = this.#waiting.shift() as Exchange;
+    while (this.#maySend) {
+      const exchange = this.#takeWaiting();
       this.#lastTransaction = (this.#lastTransaction + 1) >>> 0;
       exchange.transaction = this.#lastTransaction;
       this.#outstanding.set(exchange.transaction, exchange);
@@ -160,6 +163,19 @@ export class SmpClient {
     const data = mad.slice(DIRECTED_ROUTE_SMP_DATA_OFFSET, DIRECTED_ROUTE_SMP_DATA_OFFSET + ATTRIBUTE_BYTES);
     exchange.answered({ status: getMadHeaderStatus(view, 0) & STATUS_MASK, data, view: viewOf(data) });
     return true;
+  }
+
+  get #maySend(): boolean {
+    return this.#next < this.#waiting.length && this.#outstanding.size < this.#options.outstanding;
+  }
+
+  #takeWaiting(): Exchange {
+    const exchange = this.#waiting[this.#next++];
+    if (this.#next === this.#waiting.length) {
+      this.#waiting = [];
+      this.#next = 0;
+    }
+    return exchange;
   }
 
   #step<Result>(

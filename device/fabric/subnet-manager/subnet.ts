@@ -121,18 +121,24 @@ export class Subnet {
   silent = 0;
   /** Nodes left out because another node has the same GUID. */
   readonly duplicates: Guid[] = [];
+  #endPorts: readonly SubnetPort[] | undefined = undefined;
+  #portsByGuid: ReadonlyMap<Guid, SubnetPort> | undefined = undefined;
 
   get switches(): SubnetNode[] {
     return [...this.nodes.values()].filter((node) => node.isSwitch);
   }
 
-  /** Ports with LIDs, in the order in which they were found. */
-  get endPorts(): SubnetPort[] {
-    return [...this.nodes.values()].flatMap((node) => node.knownPorts.filter((port) => port.isEndPort));
+  /** Ports with LIDs, in the order in which they were found; asked for once all are. */
+  get endPorts(): readonly SubnetPort[] {
+    this.#endPorts ??= [...this.nodes.values()].flatMap((node) => node.knownPorts.filter((port) => port.isEndPort));
+    return this.#endPorts;
   }
 
+  /** The first port of this GUID; asked for once all are found. */
   portOfGuid(guid: Guid): SubnetPort | undefined {
-    return this.endPorts.find((port) => port.guid === guid);
+    // Of two entries with the same key the later one stays.
+    this.#portsByGuid ??= new Map([...this.endPorts].reverse().map((port) => [port.guid, port]));
+    return this.#portsByGuid.get(guid);
   }
 
   portOfLid(lid: number): SubnetPort | undefined {

@@ -145,8 +145,8 @@ function ends(
   gidName: 'sgid' | 'dgid',
   gidOffset: number,
   lid: number,
-): SubnetPort[] {
-  let ports = subnet.endPorts;
+): readonly SubnetPort[] {
+  let { endPorts: ports } = subnet;
   if (asksFor(RECORD, mask, gidName)) {
     const port = portOfGid(subnet, prefix, readGid(view, gidOffset));
     ports = port === undefined ? [] : [port];

@@ -4,7 +4,7 @@
  * the buffer of one channel waits for the next one; a circle of such waits is a credit loop, and
  * lossless links deadlock in it. `routing.ts` asks, and so do the tests.
  */
-import { type LinearTable, NO_PORT, type RoutingGraph } from './routing-graph.ts';
+import { type Hop, type LinearTable, NO_PORT, type RoutingGraph } from './routing-graph.ts';
 
 /** A channel is a switch and its output port. */
 const PORTS = 256;
@@ -14,28 +14,41 @@ export function hasCreditLoop(graph: RoutingGraph, tables: readonly LinearTable[
   return hasCircle(dependencies(graph, tables));
 }
 
-/** Channels that each channel waits for. */
+/**
+ * Channels that each channel waits for. All ways to a destination that have met go on together, so
+ * each switch is passed once for a destination.
+ */
 function dependencies(graph: RoutingGraph, tables: readonly LinearTable[]): Map<number, Set<number>> {
-  const next = graph.hops.map((hops) => new Map(hops.map(({ port, to }) => [port, to])));
+  const next = graph.hops.map((hops) => neighboursOf(hops));
   const sources = new Set(graph.destinations.filter(({ port }) => port !== 0).map(({ home }) => home));
   const waits = new Map<number, Set<number>>();
-  for (const { lid } of graph.destinations) {
+  const passedFor = new Int32Array(graph.hops.length).fill(-1);
+  for (const [index, { lid }] of graph.destinations.entries()) {
     for (const source of sources) {
       let at = source;
-      let held = -1;
-      for (let hops = 0; hops < graph.hops.length; hops++) {
+      let held: Set<number> | undefined;
+      for (;;) {
         const port = tables[at][lid];
-        const to = port === NO_PORT ? undefined : next[at].get(port);
+        const to = port === NO_PORT ? undefined : next[at][port];
         if (to === undefined) break;
         const channel = at * PORTS + port;
-        if (held >= 0) waits.get(held)?.add(channel);
-        if (!waits.has(channel)) waits.set(channel, new Set());
-        held = channel;
+        held?.add(channel);
+        if (passedFor[at] === index) break;
+        passedFor[at] = index;
+        held = waits.get(channel) ?? new Set();
+        waits.set(channel, held);
         at = to;
       }
     }
   }
   return waits;
+}
+
+/** The switch at each port, by number. */
+function neighboursOf(hops: readonly Hop[]): (number | undefined)[] {
+  const neighbours: (number | undefined)[] = [];
+  for (const { port, to } of hops) neighbours[port] = to;
+  return neighbours;
 }
 
 function hasCircle(waits: Map<number, Set<number>>): boolean {

@@ -88,11 +88,15 @@ export class PortLoads {
     this.#loads = graph.hops.map(() => []);
   }
 
-  /** Takes the hop with the fewest destinations so far; the lower port among equals. */
-  choose(at: number, candidates: readonly Hop[]): number {
+  /**
+   * Takes the hop with the fewest destinations so far; the lower port among equals. With
+   * `distances` only hops to switches at this distance count.
+   */
+  choose(at: number, candidates: readonly Hop[], distances?: readonly number[], distance = 0): number {
     const loads = this.#loads[at];
     let best = NO_PORT;
-    for (const { port } of candidates) {
+    for (const { port, to } of candidates) {
+      if (distances !== undefined && distances[to] !== distance) continue;
       if (best === NO_PORT || (loads[port] ?? 0) < (loads[best] ?? 0)) best = port;
     }
     if (best !== NO_PORT) loads[best] = (loads[best] ?? 0) + 1;

@@ -27,13 +27,8 @@ export function minHopTables(graph: RoutingGraph): LinearTable[] {
     const known = distances.get(home);
     const toHome = known ?? distancesTo(graph, home);
     if (known === undefined) distances.set(home, toHome);
-    for (const [at, hops] of graph.hops.entries()) {
-      if (at === home) tables[at][lid] = port;
-      else {
-        const nearer = hops.filter(({ to }) => toHome[to] === toHome[at] - 1);
-        tables[at][lid] = loads.choose(at, nearer);
-      }
-    }
+    for (let at = 0; at < graph.hops.length; at++)
+      tables[at][lid] = at === home ? port : loads.choose(at, graph.hops[at], toHome, toHome[at] - 1);
   }
   return tables;
 }

@@ -45,9 +45,14 @@ export class LidAssignment {
     const kept = [...this.#lids.values()].flatMap((lid) => Array.from({ length: 1 << lmc }, (_, index) => lid + index));
     const reserved = new Set([...used, ...kept]);
     this.homeless = 0;
+    // LIDs are only taken from here on, so each search goes on where the last one ended.
+    const from = new Map<number, number>();
     for (const port of wanting) {
       if (port.lid !== 0) this.clashes++;
-      const lid = firstFree(port, lmc, reserved) ?? firstFree(port, lmc, used);
+      const count = 1 << lmcOf(port, lmc);
+      const unreserved = firstFree(port, lmc, reserved, from.get(count));
+      from.set(count, unreserved ?? MULTICAST_LID_BASE);
+      const lid = unreserved ?? firstFree(port, lmc, used);
       if (lid === undefined) {
         this.homeless++;
         continue;
@@ -72,8 +77,14 @@ function isFree(port: SubnetPort, lid: number, lmc: number, used: ReadonlySet<nu
   return true;
 }
 
-function firstFree(port: SubnetPort, lmc: number, used: ReadonlySet<number>): number | undefined {
+/** The lowest base LID that the port may have, from `start` on. */
+function firstFree(
+  port: SubnetPort,
+  lmc: number,
+  used: ReadonlySet<number>,
+  start = 1 << lmcOf(port, lmc),
+): number | undefined {
   const count = 1 << lmcOf(port, lmc);
-  for (let lid = count; lid < MULTICAST_LID_BASE; lid += count) if (isFree(port, lid, lmc, used)) return lid;
+  for (let lid = start; lid < MULTICAST_LID_BASE; lid += count) if (isFree(port, lid, lmc, used)) return lid;
   return undefined;
 }
