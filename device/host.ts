@@ -161,8 +161,9 @@ export interface FunctionPort {
 /** The connection of a link to another process, as the host keeps it. */
 export interface LinkStream {
   /**
-   * Sends bytes, which the caller reuses afterwards. Returns false when enough bytes wait; a call
-   * of `LinkPort.drained` follows.
+   * Sends bytes, which the caller may use again at once if the answer is true. It is false when
+   * enough bytes wait; the caller leaves the bytes alone and sends no more until a call of
+   * `LinkPort.drained`.
    */
   write(bytes: Uint8Array): boolean;
   close(): void;

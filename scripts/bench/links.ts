@@ -4,7 +4,8 @@
  * between two processes: a UNIX socket, TCP on loopback, and TCP with TLS. It is the cost of the
  * link: packets are built once, and their CRCs are neither computed nor checked. The kinds take
  * turns; the medians count, and the ratios to the UNIX socket. Processor time includes waits for
- * credits, in which a pump would spin as well.
+ * credits, in which a pump would spin as well. With both ends in one process neither waits: that is
+ * the cost of a packet, on a busy machine too.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -32,12 +33,15 @@ const FLOOD_BYTES = FLOOD_PACKETS * PAYLOAD_BYTES;
 const PING_PONGS = 300;
 const NS_PER_MS = 1e6;
 const KINDS = ['UNIX socket', 'TCP', 'TCP with TLS'] as const;
+type Kind = (typeof KINDS)[number];
 
 interface Sample {
   /** ns by the clock, and of processor time of the busier end. */
   readonly clockNs: number;
   readonly busyNs: number;
   readonly pingPongUs: number;
+  /** Processor time of a packet at both ends together, in one process. */
+  readonly packetNs: number;
 }
 
 if (process.argv[1] === import.meta.filename)
@@ -58,7 +62,10 @@ async function compareKinds(rounds: number): Promise<void> {
     const samples = KINDS.map((): Sample[] => []);
     for (let round = -1; round < rounds; round++) {
       for (const [index, kind] of KINDS.entries()) {
-        const sample = await measure(kind, join(folder, `${round}`), worker);
+        const sample = {
+          ...(await measure(kind, join(folder, `${round}`), worker)),
+          packetNs: await measureAlone(kind, join(folder, `${round}.alone`)),
+        };
         if (round >= 0) samples[index].push(sample);
         process.stderr.write('.');
       }
@@ -71,18 +78,13 @@ async function compareKinds(rounds: number): Promise<void> {
   }
 }
 
-async function measure(kind: (typeof KINDS)[number], path: string, worker: ChildProcess): Promise<Sample> {
+async function measure(kind: Kind, path: string, worker: ChildProcess): Promise<Omit<Sample, 'packetNs'>> {
   const tell = (order: LinkOrder): void => void worker.send(order);
   const askTime = async (): Promise<number> => {
     tell({ packets: 0, echoes: false });
     return ((await once(worker, 'message')) as [number])[0];
   };
-  const isLocal = kind === 'UNIX socket';
-  const encrypted = kind === 'TCP with TLS';
-  const endpoint = isLocal ? { path } : { host: '127.0.0.1', port: 0 };
-  const end = new LinkEndLoop(1, { role: 'listen', endpoint, ...(encrypted ? { key: linkKey } : {}) }, PAYLOAD_BYTES);
-  await end.start();
-  const there = isLocal ? endpoint : { host: '127.0.0.1', port: end.socketLink.boundPort };
+  const { end, there, encrypted } = await listen(kind, path);
   tell({ endpoint: there, encrypted, payloadBytes: PAYLOAD_BYTES });
   await end.until(() => end.socketLink.link.up);
   try {
@@ -98,6 +100,32 @@ async function measure(kind: (typeof KINDS)[number], path: string, worker: Child
   } finally {
     end.stop();
   }
+}
+
+/** The listening end, and where its peer finds it. */
+async function listen(kind: Kind, path: string) {
+  const isLocal = kind === 'UNIX socket';
+  const encrypted = kind === 'TCP with TLS';
+  const endpoint = isLocal ? { path } : { host: '127.0.0.1', port: 0 };
+  const end = new LinkEndLoop(1, { role: 'listen', endpoint, ...(encrypted ? { key: linkKey } : {}) }, PAYLOAD_BYTES);
+  await end.start();
+  return { end, encrypted, there: isLocal ? endpoint : { host: '127.0.0.1', port: end.socketLink.boundPort } };
+}
+
+/** ns of processor time of a packet when both ends share a thread. */
+async function measureAlone(kind: Kind, path: string): Promise<number> {
+  const { end, there, encrypted } = await listen(kind, path);
+  const key = encrypted ? { key: linkKey } : {};
+  const peer = new LinkEndLoop(2, { role: 'connect', endpoint: there, ...key }, PAYLOAD_BYTES);
+  await peer.start();
+  await end.until(() => end.socketLink.link.up && peer.socketLink.link.up);
+  const startNs = processorNs();
+  peer.send(FLOOD_PACKETS);
+  await end.until(() => end.arrived === FLOOD_PACKETS);
+  const packetNs = (processorNs() - startNs) / FLOOD_PACKETS;
+  peer.stop();
+  end.stop();
+  return packetNs;
 }
 
 async function pingPong(end: LinkEndLoop): Promise<number> {
@@ -121,6 +149,8 @@ function describe(samples: readonly (readonly Sample[])[]): string {
     median(own.map(({ busyNs }, round) => local[round].busyNs / busyNs)).toFixed(2),
     `${median(own.map(({ pingPongUs }) => pingPongUs)).toFixed(0)} us`,
     `${median(own.map(({ pingPongUs }, round) => pingPongUs - local[round].pingPongUs)).toFixed(0)} us`,
+    `${median(own.map(({ packetNs }) => packetNs)).toFixed(0)} ns`,
   ]);
-  return table([['link', 'by the clock', 'of processor time', 'to UNIX', 'ping-pong', 'above UNIX'], ...rows], [0]);
+  const heads = ['link', 'by the clock', 'of processor time', 'to UNIX', 'ping-pong', 'above UNIX', 'packet alone'];
+  return table([heads, ...rows], [0]);
 }

@@ -13,6 +13,7 @@ import {
 import {
   encodeLinkFrame,
   getLinkFrameLengthBytes,
+  getLinkFrameType,
   LINK_FRAME_SIZE,
   newLinkFrame,
 } from '../../../protocol/infiniband/gen/link-frame.gen.ts';
@@ -49,6 +50,8 @@ const LINK_VERSION = 1;
 const VERSIONED_BYTES = 6;
 /** Number of bytes gathered before a write. */
 const BATCH_BYTES = 1 << 16;
+/** A longer packet is copied with its whole slot, of which there is always a view. */
+const WHOLE_SLOT_BYTES = 1024;
 
 const frame = newLinkFrame();
 const hello = newLinkHello();
@@ -69,7 +72,7 @@ export class FrameWriter {
     return this.#length >= BATCH_BYTES;
   }
 
-  /** Returns the gathered bytes, valid until the next frame is written. */
+  /** Returns the gathered bytes, which stay as they are until the next frame is written. */
   take(): Uint8Array {
     const bytes = this.#bytes.subarray(0, this.#length);
     this.#length = 0;
@@ -91,8 +94,14 @@ export class FrameWriter {
 
   /** Writes the oldest packet of a ring. */
   packet(ring: PacketRing): void {
-    const at = this.#open(LinkFrameType.PACKET, ring.virtualLane, ring.readLength);
-    this.#bytes.set(ring.readSlot, at);
+    const { readLength: lengthBytes } = ring;
+    const at = this.#open(LinkFrameType.PACKET, ring.virtualLane, lengthBytes);
+    if (lengthBytes > WHOLE_SLOT_BYTES) {
+      this.#bytes.set(ring.readSlot, at);
+      return;
+    }
+    ring.takeOldestLoan();
+    this.#bytes.set(ring.viewPacket(ring.readOffset, lengthBytes), at);
   }
 
   /** Writes a flow control packet; `first`: the initial one of a connection. */
@@ -123,16 +132,20 @@ export class FrameWriter {
   }
 }
 
+/** Takes a frame, whose body begins at `at` of `bytes`. Returns false to end the stream. */
+type FrameTaker = (bytes: Uint8Array, at: number, lengthBytes: number) => boolean;
+
 /**
  * Joins the bytes of one connection to frames. The bytes come from outside and may have any value:
  * an impossible frame is refused before a byte of it is kept, and at most one frame is held.
  */
 export class LinkFrameReader {
-  /** The current frame: head and body. */
+  /** The head of the current frame. */
   readonly head = new DataView(new ArrayBuffer(LINK_FRAME_SIZE));
+  readonly #headBytes = new Uint8Array(this.head.buffer);
+  /** The body of the current frame, unless that is a packet that came in one piece. */
   readonly body = new Uint8Array(PACKET_SLOT_BYTES);
   readonly bodyView = new DataView(this.body.buffer);
-  readonly #headBytes = new Uint8Array(this.head.buffer);
   #headCount = 0;
   #bodyCount = 0;
 
@@ -148,10 +161,11 @@ export class LinkFrameReader {
   }
 
   /**
-   * Calls `take` with the length of the body for every complete frame, until it returns false.
-   * Returns false when that happened, or when a frame is too long; the stream is then useless.
+   * Calls `take` for every complete frame, until it returns false. A packet that came in one piece
+   * is taken from the chunk. Returns false when `take` did, or when a frame is too long; the stream
+   * is then useless.
    */
-  push(chunk: Uint8Array, take: (lengthBytes: number) => boolean): boolean {
+  push(chunk: Uint8Array, take: FrameTaker): boolean {
     let at = 0;
     while (at < chunk.length) {
       if (this.#headCount < LINK_FRAME_SIZE) {
@@ -161,15 +175,24 @@ export class LinkFrameReader {
       const length = getLinkFrameLengthBytes(this.head, 0);
       if (length > PACKET_SLOT_BYTES) return false;
       const count = Math.min(length - this.#bodyCount, chunk.length - at);
-      this.body.set(chunk.subarray(at, at + count), this.#bodyCount);
-      this.#bodyCount += count;
+      const from = at;
       at += count;
-      if (this.#bodyCount < length) continue;
+      const isInPlace = count === length && getLinkFrameType(this.head, 0) === LinkFrameType.PACKET;
+      if (!isInPlace) {
+        this.body.set(viewBytes(chunk, from, count), this.#bodyCount);
+        this.#bodyCount += count;
+        if (this.#bodyCount < length) continue;
+      }
       this.reset();
-      if (!take(length)) return false;
+      if (!(isInPlace ? take(chunk, from, length) : take(this.body, 0, length))) return false;
     }
     return true;
   }
+}
+
+/** A view of a part; the constructor takes a fraction of the time of `subarray` of a Buffer. */
+export function viewBytes(bytes: Uint8Array, at: number, lengthBytes: number): Uint8Array {
+  return new Uint8Array(bytes.buffer, bytes.byteOffset + at, lengthBytes);
 }
 
 /** True when the first bytes of a connection are those of an encrypted one. */

@@ -36,8 +36,8 @@ export class ReceiveBuffer {
   }
 
   /**
-   * Takes a packet. `slot` is a whole slot, so no view is made for each packet. The sender makes
-   * sure that a data VL has room.
+   * Takes a packet. `slot` begins with it; a caller that has whole slots need not make a view for
+   * each packet. The sender makes sure that a data VL has room.
    */
   put(virtualLane: number, slot: Uint8Array, lengthBytes: number): void {
     const ring = this.#ringOf(virtualLane);

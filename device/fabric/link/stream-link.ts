@@ -25,6 +25,7 @@ import {
   readFlowControl,
   readHello,
   type StreamFault,
+  viewBytes,
 } from './frame-writer.ts';
 import { type ChangeableLink, type LinkChange, mergeProperties, type SeededProperties } from './joint.ts';
 import { LinkDirection } from './link-direction.ts';
@@ -61,7 +62,8 @@ export class StreamLink implements Link, LinkPort, ChangeableLink {
   readonly #keepaliveNs: number;
   readonly #reader = new LinkFrameReader();
   readonly #writer = new FrameWriter();
-  readonly #take = (lengthBytes: number): boolean => this.#takeFrame(lengthBytes);
+  readonly #take = (bytes: Uint8Array, at: number, lengthBytes: number): boolean =>
+    this.#takeFrame(bytes, at, lengthBytes);
   /** Properties and faults of what goes out, and the packets on that way. */
   #properties: SeededProperties | undefined = undefined;
   #outgoing: LinkDirection | undefined = undefined;
@@ -284,10 +286,10 @@ export class StreamLink implements Link, LinkPort, ChangeableLink {
     if (!this.#stream.write(this.#writer.take())) this.#blocked = true;
   }
 
-  #takeFrame(lengthBytes: number): boolean {
+  #takeFrame(bytes: Uint8Array, at: number, lengthBytes: number): boolean {
     const type = getLinkFrameType(this.#reader.head, 0);
     const fault =
-      this.#state === StreamState.GREETING ? this.#greet(type, lengthBytes) : this.#serve(type, lengthBytes);
+      this.#state === StreamState.GREETING ? this.#greet(type, lengthBytes) : this.#serve(type, bytes, at, lengthBytes);
     if (fault !== undefined) this.#end(fault);
     return fault === undefined;
   }
@@ -304,10 +306,10 @@ export class StreamLink implements Link, LinkPort, ChangeableLink {
     return undefined;
   }
 
-  #serve(type: number, lengthBytes: number): StreamFault | undefined {
+  #serve(type: number, bytes: Uint8Array, at: number, lengthBytes: number): StreamFault | undefined {
     switch (type) {
       case LinkFrameType.PACKET:
-        return this.#takePacket(lengthBytes);
+        return this.#takePacket(bytes, at, lengthBytes);
       case LinkFrameType.FLOW_CONTROL:
         return this.#takeFlowControl(lengthBytes);
       case LinkFrameType.KEEPALIVE:
@@ -317,7 +319,7 @@ export class StreamLink implements Link, LinkPort, ChangeableLink {
     }
   }
 
-  #takePacket(lengthBytes: number): StreamFault | undefined {
+  #takePacket(bytes: Uint8Array, at: number, lengthBytes: number): StreamFault | undefined {
     const vl = getLinkFrameVirtualLane(this.#reader.head, 0);
     if (lengthBytes < SMALLEST_PACKET || (lengthBytes - VCRC_SIZE) % 4 !== 0) return 'malformed frame';
     if (vl !== MANAGEMENT_VL) {
@@ -328,7 +330,7 @@ export class StreamLink implements Link, LinkPort, ChangeableLink {
       this.receiveCredits.count(vl, blocks);
     }
     this.packetsReceived++;
-    this.buffer.put(vl, this.#reader.body, lengthBytes);
+    this.buffer.put(vl, viewBytes(bytes, at, lengthBytes), lengthBytes);
     return undefined;
   }
 

@@ -11,7 +11,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { connect, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
@@ -38,6 +38,51 @@ t.test('packets pass over a UNIX socket and over TCP, more than fit any buffer',
     connector.socketLink.close();
   }
   t.notOk(existsSync(join(folder, 'a.sock')));
+});
+
+t.test('what the system does not take at once is neither changed nor forgotten', async (t) => {
+  const lanes = 8;
+  const [near, far] = ['near.sock', 'far.sock'].map((name) => ({ path: join(folder, name) }));
+  const listener = new Side(1, 'listen', far, {}, lanes);
+  await listener.socketLink.start();
+  // Somebody in between stops reading; the lanes may have more under way than a socket holds.
+  let reader: Socket | undefined;
+  const between = createServer((socket) => {
+    const onward = connect(far.path);
+    reader = socket;
+    socket.on('data', (bytes) => onward.write(bytes));
+    onward.on('data', (bytes) => socket.write(bytes));
+    for (const [one, other] of [
+      [socket, onward],
+      [onward, socket],
+    ]) {
+      one.on('error', () => {});
+      one.on('close', () => other.destroy());
+    }
+  }).listen(near.path);
+  const connector = new Side(2, 'connect', near, {}, lanes);
+  await connector.socketLink.start();
+  await until(isActive(listener, connector), 'a link', listener, connector);
+  reader?.pause();
+  let sent = 0;
+  const { transmitQueues } = connector.port;
+  // The queues are full once nothing leaves any longer.
+  for (let waiting = -1; waiting !== transmitQueues.count; ) {
+    waiting = transmitQueues.count;
+    for (let burst = 0; burst < 64 * lanes; burst++) if (send(connector.port, sent, 4096, sent % lanes)) sent++;
+    for (let round = 0; round < 20; round++) await until(() => true, 'a turn', connector);
+  }
+  t.ok(sent > 100, `${sent} packets`);
+  reader?.resume();
+  await until(() => listener.arrivals.ids.length >= sent, 'the packets', listener, connector);
+  t.same(
+    [...listener.arrivals.ids].sort((one, other) => one - other),
+    counting(sent),
+  );
+  t.same(listener.arrivals.errors, []);
+  listener.socketLink.close();
+  connector.socketLink.close();
+  between.close();
 });
 
 t.test('the link comes back when either side restarts', async (t) => {

@@ -132,9 +132,22 @@ export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> {
     socket.setNoDelay(true);
     const connectionsBefore = link.connections;
     let isEndedHere = false;
+    let isBlocked = false;
+    const written = (): void => {
+      if (!isBlocked || socket.writableLength > 0) return;
+      isBlocked = false;
+      seam.drained(stream);
+      wake();
+    };
     const stream = {
-      // The link uses its bytes again at once, while Node keeps the buffer it is given.
-      write: (bytes: Uint8Array) => socket.writable && socket.write(Buffer.from(bytes)),
+      // No copy: Node reads the bytes later only if the system does not take all of them at once,
+      // and then the link leaves them alone until it is told.
+      write: (bytes: Uint8Array) => {
+        if (!socket.writable) return false;
+        socket.write(bytes, written);
+        isBlocked = socket.writableLength > 0;
+        return !isBlocked;
+      },
       close: () => {
         isEndedHere = true;
         socket.destroy();
@@ -143,10 +156,6 @@ export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> {
     socket.on('error', () => {});
     socket.on('data', (chunk) => {
       seam.receive(stream, chunk);
-      wake();
-    });
-    socket.on('drain', () => {
-      seam.drained(stream);
       wake();
     });
     socket.once('close', () => {

@@ -24,8 +24,10 @@ export class Side {
     role: 'listen' | 'connect',
     endpoint: SocketLinkOptions['endpoint'],
     more: Partial<SocketLinkOptions> = {},
+    lanes = 1,
   ) {
-    this.port = newPort(number);
+    this.port = newPort(number, lanes);
+    for (let level = 0; level < lanes; level++) this.port.transmitQueues.mapServiceLevel(level, level);
     this.arrivals = new Arrivals(this.port);
     const log = (line: string) => this.lines.push(line);
     this.socketLink = new SocketLink(new StreamLink(this.port), {
