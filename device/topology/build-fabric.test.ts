@@ -174,6 +174,8 @@ t.test('generated topologies are connected, and each port has one link', async (
     ['ring', { switches: 7, adaptersPerSwitch: 4, trunks: 2 }],
     ['fat-tree', {}],
     ['fat-tree', { leaves: 8, spines: 4, adaptersPerLeaf: 8, trunks: 2 }],
+    ['fat-tree', { levels: 3 }],
+    ['fat-tree', { levels: 3, pods: 3, leaves: 4, spines: 3, coresPerSpine: 1, adaptersPerLeaf: 5, trunks: 2 }],
   ] as const) {
     t.ok(Object.hasOwn(generators, rule));
     const { switches, trunks, places } = generate(rule, parameters);

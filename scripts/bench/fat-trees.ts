@@ -28,47 +28,23 @@ export const TREES: readonly FatTree[] = [
 
 type Link = readonly [string, string];
 
-/** The nodes and links of a tree. */
+/** The nodes and links of a tree, by the rule of topology files. */
 export function planFatTree({ levels, adapters, width, up = width }: FatTree): ManagedFabricPlan {
-  return levels === 2 ? planTwoLevels(adapters / width, up, width) : planThreeLevels(adapters, width);
-}
-
-/** The rule of topology files. */
-function planTwoLevels(leaves: number, spines: number, adaptersPerLeaf: number): ManagedFabricPlan {
-  const { switches, trunks, places } = generate('fat-tree', { leaves, spines, adaptersPerLeaf });
+  const leaves = adapters / width;
+  const { switches, trunks, places } = generate(
+    'fat-tree',
+    levels === 2
+      ? { leaves, spines: up, adaptersPerLeaf: width }
+      : { levels, pods: leaves / width, leaves: width, spines: width, coresPerSpine: width, adaptersPerLeaf: width },
+  );
   const names = new Map(switches.map(({ name }, index) => [name, `s${index}`]));
   const nodeOf = (port: string): string => names.get(port.split(':')[0] as string) as string;
   return {
     switches: switches.map(({ ports }) => ports),
-    adapters: places.length,
+    adapters,
     links: [
       ...places.map((place, at): Link => [nodeOf(place), `a${at}`]),
       ...trunks.map(([low, high]): Link => [nodeOf(low), nodeOf(high)]),
     ],
   };
-}
-
-/**
- * Pods of `width` leaves below as many switches, each of which has a link to `width` switches of
- * the top; those have one to each pod.
- */
-function planThreeLevels(adapters: number, width: number): ManagedFabricPlan {
-  const leaves = adapters / width;
-  const leafLinks = range(adapters).map((at): Link => [`s${Math.floor(at / width)}`, `a${at}`]);
-  const pods = leaves / width;
-  const middleOf = (pod: number, index: number): string => `s${leaves + pod * width + index}`;
-  const low = range(leaves).flatMap((leaf) =>
-    range(width).map((index): Link => [`s${leaf}`, middleOf(Math.floor(leaf / width), index)]),
-  );
-  const high = range(pods).flatMap((pod) =>
-    range(width).flatMap((index) =>
-      range(width).map((core): Link => [middleOf(pod, index), `s${2 * leaves + index * width + core}`]),
-    ),
-  );
-  const switches = [...range(2 * leaves).map(() => 2 * width), ...range(width * width).map(() => Math.max(2, pods))];
-  return { switches, adapters, links: [...leafLinks, ...low, ...high] };
-}
-
-function range(count: number): number[] {
-  return Array.from({ length: count }, (_, index) => index);
 }

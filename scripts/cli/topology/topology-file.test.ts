@@ -123,6 +123,17 @@ t.test('a topology by rule has places for the adapters of the file, or makes ada
       ['leaf2:4', 'spine1:4'],
     ],
   );
+  const tall = readTopologyFile(
+    write(t, { generate: { 'fat-tree': { levels: 3, leaves: 1, coresPerSpine: 1, adaptersPerLeaf: 1 } } }),
+  );
+  t.same(
+    tall.links.map((link) => ('ports' in link ? link.ports.join(' ') : '')),
+    [
+      ...['a1:1 leaf1:1', 'a2:1 leaf2:1'],
+      ...['leaf1:2 spine1:1', 'leaf1:3 spine2:1', 'leaf2:2 spine3:1', 'leaf2:3 spine4:1'],
+      ...['spine1:2 core1:1', 'spine2:2 core2:1', 'spine3:2 core1:2', 'spine4:2 core2:2'],
+    ],
+  );
 });
 
 t.test('each mistake about switches has its sentence', async (t) => {
@@ -196,6 +207,13 @@ t.test('each mistake about switches has its sentence', async (t) => {
       /: generate ring: unknown name size; known are switches, adaptersPerSwitch, trunks, link$/,
     ],
     [rule({ ring: { switches: 0 } }), /: generate ring: switches is 0; it must be a whole number from 1 to 1000$/],
+    [rule({ 'fat-tree': { levels: 4 } }), /: generate fat-tree: levels is 4; it must be 2 or 3$/],
+    [
+      rule({ 'fat-tree': { levels: 2, pods: 3 } }),
+      /: generate fat-tree: pods is a parameter of three levels; levels must be 3$/,
+    ],
+    [rule({ 'fat-tree': { coresPerSpine: 3 } }), /: generate fat-tree: coresPerSpine is a parameter of three levels; /],
+    [rule({ 'fat-tree': { levels: 3, pods: 37 } }), /: switch core1 has 37 ports; it must have 2 to 36$/],
     [rule({ star: { link: { delayNs: -1 } } }), /: link a1:1 - s1:1: link option delayNs is -1; it must be/],
     [rule({ star: { link: { width: 4 } } }), /: generate star: link: width is 4; it must be a string$/],
     [rule({ star: { adapters: 1 } }, { adapters: TWO }), /: generate has places for 1 adapters, and there are 2; /],

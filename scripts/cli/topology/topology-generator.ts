@@ -4,7 +4,13 @@
  * properties of the links that it makes. `topology-file.ts` calls it.
  */
 import type { LocalLinkPlan } from '../../../device/topology/fabric-plan.ts';
-import { type GeneratedFabric, type GeneratorName, generate, generators } from '../../../device/topology/generate.ts';
+import {
+  findGeneratorError,
+  type GeneratedFabric,
+  type GeneratorName,
+  generate,
+  generators,
+} from '../../../device/topology/generate.ts';
 import { describe, isObject, readObject } from '../options/json-shape.ts';
 import { UsageError } from '../options/usage-error.ts';
 import { linkMembers, readLinkMembers } from './topology-links.ts';
@@ -30,6 +36,8 @@ export function readGenerator(value: unknown): Generated {
     if (!Number.isInteger(number) || number < 1 || number > PARAMETER_MAX)
       throw new UsageError(`${what}: ${name} is ${number}; it must be a whole number from 1 to ${PARAMETER_MAX}`);
   }
+  const error = findGeneratorError(numbers as Record<string, number>);
+  if (error !== undefined) throw new UsageError(`${what}: ${error}`);
   const members = readLinkMembers(readObject(link ?? {}, `${what}: link`, linkMembers), `${what}: link`);
   return { ...generate(rule as GeneratorName, numbers as Record<string, number>), link: members };
 }
