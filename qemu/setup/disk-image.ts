@@ -22,7 +22,7 @@ const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
 const PACKAGES = [
   ...['linux-image-amd64', 'initramfs-tools', 'systemd-sysv', 'udev', 'dbus', 'kmod', 'login', 'passwd', 'grub-pc-bin'],
   ...['iproute2', 'iputils-ping', 'less', 'pciutils', 'procps', 'rdma-core', 'ibverbs-providers', 'ibverbs-utils'],
-  ...['infiniband-diags', 'perftest', 'rdmacm-utils'],
+  ...['infiniband-diags', 'perftest', 'rdmacm-utils', 'openssh-server', 'openssh-client'],
 ];
 /** Documents that no program reads. */
 const LEFT_OUT = ['/usr/share/man/*', '/usr/share/locale/*', '/usr/share/info/*', '/usr/share/doc/*'];

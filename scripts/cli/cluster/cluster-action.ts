@@ -43,7 +43,8 @@ interface Action {
 }
 
 const PLANNED_OPTIONS = [
-  ...['--nodes', '--fabric', '--personality', '--packages', '--memory', '--cpus', '--kernel', '--timeout'],
+  ...['--nodes', '--fabric', '--personality', '--packages', '--disk', '--memory'],
+  ...['--cpus', '--kernel', '--timeout'],
 ];
 const UP_OPTIONS = [...PLANNED_OPTIONS, '--record', '--ibsim'];
 

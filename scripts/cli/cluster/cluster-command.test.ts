@@ -25,6 +25,8 @@ t.test('words that do not fit get a sentence', async (t) => {
     [['up', '--name', 'a/b'], /option --name is a\/b; it must have 1 to 31 letters, digits and hyphens/],
     [['up', '--record', 'x', '--ibsim', '7'], /--record cannot be given with --ibsim/],
     [['up', '--packages', 'a b'], /option --packages is a b; a b is no name: it must be names of Debian packages/],
+    [['up', '--disk', 'x', '--packages', 'fio'], /option --packages cannot be given with --disk, which has its own/],
+    [['up', '--disk', 'x', '--kernel', 'trixie'], /option --kernel cannot be given with --disk, which has its own/],
     [['exec', 'node1'], /the command is missing: vuhca cluster exec NODE\.\.\. -- COMMAND/],
     [['exec', '--', 'true'], /a node is missing: name one, or give --all/],
     [['exec', 'node1', '--all', '--', 'true'], /give --all or node1, not both/],

@@ -36,6 +36,7 @@ export interface ClusterArguments {
   readonly fabric?: string;
   readonly personality: Personality;
   readonly packages?: readonly string[];
+  readonly disk?: string;
   /** In MiB. */
   readonly memory?: number;
   readonly cpus: number;
@@ -82,6 +83,7 @@ export function defineCluster(command: CliCommand): void {
         .default('mlx5'),
     )
     .addOption(packagesOption())
+    .option('--disk <FILE>', 'A disk image that nodes boot from and leave as it is; docs/CLUSTER.md says what it needs')
     .addOption(wholeNumber('--memory <MIB>', 'Memory of a node (default: 1024)', MEMORY_MIN_MIB, MEMORY_MAX_MIB))
     .addOption(wholeNumber('--cpus <N>', 'Processors of a node', 1, CPUS_MAX).default(1))
     .option('--kernel <FILE>', "Debian's trixie, bookworm, backports (default: trixie)")

@@ -64,6 +64,19 @@ t.test('a file with nodes, adapters and a fabric', async (t) => {
   ]);
 });
 
+t.test('a disk belongs to a node or to all, and has the packages', async (t) => {
+  const shape = readFile(
+    { nodes: { own: { disk: 'own.img' }, given: {} } },
+    { disk: '/images/given.img', packages: ['fio'] },
+  );
+  t.match(shape.nodes, [
+    { disk: join(directory, 'own.img'), packages: [] },
+    { disk: '/images/given.img', packages: [] },
+  ]);
+  const [{ disk, packages }] = readFile({ nodes: 1 }, { packages: ['fio'] }).nodes;
+  t.same([disk, packages], [undefined, ['fio']]);
+});
+
 t.test('without nodes, those of the topology', async (t) => {
   const names = ({ nodes }: { nodes: readonly { name: string }[] }) => nodes.map(({ name }) => name);
   const star = { generate: { star: { adapters: 3 } } };
@@ -98,7 +111,15 @@ t.test('a mistake gets a sentence', async (t) => {
     [{ nodes: { 'a b': {} } }, /node a b: a name must be a letter, then at most 30 letters/],
     [{ nodes: { localhost: {} } }, /node localhost: a name must be/],
     [{ nodes: { a: 3 } }, /node a is 3; it must be an object/],
-    [{ nodes: { a: { memroy: 3 } } }, /node a: unknown name memroy; known are personality, memory, cpus, packages/],
+    [
+      { nodes: { a: { memroy: 3 } } },
+      /node a: unknown name memroy; known are personality, memory, cpus, packages, disk/,
+    ],
+    [{ nodes: { a: { disk: 7 } } }, /node a: disk is 7; it must be/],
+    [
+      { nodes: { a: { disk: 'x', packages: ['fio'] } } },
+      /node a: packages cannot be given with disk, which has its own/,
+    ],
     [{ nodes: { a: { memory: 8 } } }, /node a: memory is 8; it must be a whole number from 256/],
     [{ nodes: { a: { cpus: 1.5 } } }, /node a: cpus is 1.5; it must be a whole number from 1 to 64/],
     [{ nodes: { a: { personality: 'cx9' } } }, /node a: personality is cx9; it must be vuhca, mthca/],

@@ -21,6 +21,7 @@ export interface NodeDefaults {
   readonly cpus: number;
   readonly memoryMiB?: number;
   readonly packages: readonly string[];
+  readonly disk?: string;
 }
 
 export interface ClusterChoice extends NodeDefaults {
@@ -30,6 +31,9 @@ export interface ClusterChoice extends NodeDefaults {
   /** A file with nodes, or only a topology. */
   readonly file?: string;
 }
+
+/** With the folder that paths of the file begin in. */
+type FileDefaults = NodeDefaults & { readonly folder: string };
 
 /** The parts of a spec that options and file decide. */
 export type ClusterShape = Pick<ClusterSpec, 'nodes' | 'others' | 'keyFile' | 'free' | 'topology' | 'isUnmanaged'>;
@@ -43,7 +47,7 @@ const MEMORY_MIN_MIB = 256;
 const MEMORY_MAX_MIB = 1 << 20;
 const CPUS_MAX = 64;
 /** Members of a node in the file. */
-const nodeMembers = { personality: '', memory: 0, cpus: 0, packages: [''] };
+const nodeMembers = { personality: '', memory: 0, cpus: 0, packages: [''], disk: '' };
 /** The place of a part in the whole, which machine-plan.ts writes. */
 const partMembers = { first: 0, others: {}, keys: '', managed: false };
 const fabricMembers = ['switches', 'links', 'generate'];
@@ -72,7 +76,7 @@ function shapeOf(root: JsonObject, folder: string, choice: ClusterChoice): Clust
   const hasFabric = fabricMembers.some((name) => rest[name] !== undefined);
   if (hasFabric && choice.fabric !== undefined)
     throw new UsageError(`option --fabric is ${choice.fabric}, and the file has a fabric: leave one of them out`);
-  const nodes = readNodes(given ?? choice.nodes, rest, choice, first as number);
+  const nodes = readNodes(given ?? choice.nodes, rest, { ...choice, folder }, first as number);
   const names = nodes.map(({ name }) => name);
   const adapters = (rest.adapters ?? {}) as JsonObject;
   if (!isObject(adapters)) throw new UsageError(`adapters is ${describe(adapters)}; it must be an object`);
@@ -98,14 +102,14 @@ function shapeOf(root: JsonObject, folder: string, choice: ClusterChoice): Clust
 }
 
 /** The nodes: those of the file, or as many as asked for, or as the fabric has places. */
-function readNodes(given: unknown, rest: JsonObject, choice: ClusterChoice, first: number): NodeSpec[] {
+function readNodes(given: unknown, rest: JsonObject, defaults: FileDefaults, first: number): NodeSpec[] {
   const names = isObject(given) ? Object.keys(given) : nameNodes(given ?? countPlaces(rest));
   if (names.length === 0 || names.length > NODES_MAX)
     throw new UsageError(`${names.length} nodes are asked for; a cluster has 1 to ${NODES_MAX}`);
   return names.map((name, index) => {
     if (!NODE_NAME.test(name) || name === 'localhost')
       throw new UsageError(`node ${name}: a name must be a letter, then at most 30 letters, digits and hyphens`);
-    return readNode(name, first + index, isObject(given) ? given[name] : {}, choice);
+    return readNode(name, first + index, isObject(given) ? given[name] : {}, defaults);
   });
 }
 
@@ -136,15 +140,18 @@ function countPlaces({ adapters, generate }: JsonObject): unknown {
   return generate === undefined ? NODES_DEFAULT : readGenerator(generate).places.length;
 }
 
-function readNode(name: string, number: number, value: unknown, defaults: NodeDefaults): NodeSpec {
+function readNode(name: string, number: number, value: unknown, defaults: FileDefaults): NodeSpec {
   const what = `node ${name}`;
-  const { personality = defaults.personality, memory, cpus, packages } = readObject(value, what, nodeMembers);
+  const members = readObject(value, what, nodeMembers);
+  const { personality = defaults.personality, memory, cpus, packages, disk = defaults.disk } = members;
   if (!personalityWords.some((word) => word === personality))
     throw new UsageError(`${what}: personality is ${personality}; it must be ${personalityWords.join(', ')}`);
   const memoryMiB = (memory as number | undefined) ?? defaults.memoryMiB;
   checkNumber(`${what}: memory`, memoryMiB, MEMORY_MIN_MIB, MEMORY_MAX_MIB);
   checkNumber(`${what}: cpus`, cpus as number | undefined, 1, CPUS_MAX);
-  const all = [...defaults.packages, ...((packages ?? []) as readonly string[])];
+  if (disk !== undefined && packages !== undefined)
+    throw new UsageError(`${what}: packages cannot be given with disk, which has its own`);
+  const all = disk === undefined ? [...defaults.packages, ...((packages ?? []) as readonly string[])] : [];
   const wrong = all.find((one) => !PACKAGE_NAME.test(one));
   if (wrong !== undefined) throw new UsageError(`${what}: ${describe(wrong)} is no name of a Debian package`);
   return {
@@ -155,6 +162,7 @@ function readNode(name: string, number: number, value: unknown, defaults: NodeDe
     cpus: (cpus as number | undefined) ?? defaults.cpus,
     ...(memoryMiB === undefined ? {} : { memoryMiB }),
     packages: [...new Set(all)].sort(),
+    ...(disk === undefined ? {} : { disk: resolve(defaults.folder, disk as string) }),
   };
 }
 

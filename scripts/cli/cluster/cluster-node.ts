@@ -12,6 +12,7 @@ import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import type { GuestLiveness } from '../session/liveness.ts';
 import { startWatched } from '../session/watched-guest.ts';
 import type { NodeSpec } from './cluster-spec.ts';
+import { DISK_NEEDS } from './disk-node.ts';
 import { NodeShell } from './node-shell.ts';
 
 /**
@@ -55,6 +56,8 @@ export class ClusterNode {
   #guest: Guest | undefined;
   #life: GuestLiveness | undefined;
   #shell: NodeShell | undefined;
+  /** Its scripts have begun. */
+  #isGreeted = false;
 
   constructor(spec: NodeSpec, sockets: readonly string[], options: NodeOptions) {
     this.spec = spec;
@@ -86,6 +89,7 @@ export class ClusterNode {
     this.#refuseTaken();
     if (this.state !== 'stopped' && this.state !== 'failed')
       throw new SetupError(`node ${this.spec.name} ${describeState(this)}: it cannot be started twice`);
+    this.#isGreeted = false;
     this.#change('boots');
     this.#launching = this.#launch().catch((error: unknown) => {
       this.#change(this.state === 'stops' ? 'stopped' : 'failed', (error as Error).message);
@@ -162,6 +166,7 @@ export class ClusterNode {
   #take(guest: Guest, line: string): void {
     this.#options.log(line);
     const [, word, rest = ''] = /^@node (\w+) ?(.*)$/.exec(line) ?? [];
+    this.#isGreeted ||= word !== undefined;
     if (word === 'hello') this.#tellWords(guest);
     else if (word === 'serves') void this.#connect(guest);
     else if (word === 'up') void this.reach('answers').then(() => this.#arrive(guest));
@@ -222,7 +227,8 @@ export class ClusterNode {
     const complaint = complaints.length > 0 ? `its kernel complained: ${complaints[0].line}` : undefined;
     const wasSilent = silence === undefined ? undefined : `it was silent for ${silence} s and was ended`;
     const powered = exit.status === 0 ? 'it powered off' : describeGuestExit(exit);
-    this.#change('failed', complaint ?? wasSilent ?? (this.state === 'boots' ? this.why : undefined) ?? powered);
+    const what = complaint ?? wasSilent ?? (this.state === 'boots' ? this.why : undefined) ?? powered;
+    this.#change('failed', this.#isGreeted || this.spec.disk === undefined ? what : `${what}; ${DISK_NEEDS}`);
   }
 
   #change(state: NodeState, why?: string): void {

@@ -17,6 +17,8 @@ export interface NodeSpec {
   readonly memoryMiB?: number;
   /** Debian packages beside those that every node has. */
   readonly packages: readonly string[];
+  /** The path of an image that it boots from, instead of Debian's root file system. */
+  readonly disk?: string;
 }
 
 export interface ClusterSpec {

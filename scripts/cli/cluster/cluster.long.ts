@@ -4,7 +4,7 @@
  * commands that end in the middle of it.
  */
 import { spawn } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { ClusterReport } from '../cluster-client/cluster-protocol.ts';
@@ -200,6 +200,22 @@ t.test('two nodes from up to down', async (t) => {
   t.match(await call('down'), { status: 0, stdout: '', stderr: '' });
   t.same(pids.filter(isRunning), [], 'no process is left');
   t.same(foldersThere(), []);
+});
+
+t.test('a disk that makes no node is given up with a sentence', async (t) => {
+  const disk = join(directory, 'deaf.img');
+  // A boot sector that turns off interrupts and halts.
+  const sector = Buffer.alloc(512);
+  sector.set([0xfa, 0xf4]);
+  sector.writeUInt16LE(0xaa55, 510);
+  writeFileSync(disk, sector);
+  const up = await call('up', '--name', 'deaf', '--nodes', '1', '--disk', disk, '--timeout', '1');
+  t.teardown(() => call('down', '--name', 'deaf'));
+  const silent = /node node1 has failed: it was silent for \d+ s and was ended; its image must .* have systemd 256/;
+  t.match(up, { status: 1, stderr: silent });
+  rmSync(disk);
+  const absent = /node node1 has failed: disk names \S+deaf\.img, which does not exist/;
+  t.match(await call('start', 'node1', '--name', 'deaf'), { status: 1, stderr: absent });
 });
 
 t.test('Ctrl-C while nodes boot leaves nothing', async (t) => {

@@ -19,6 +19,7 @@ import { type GuestArguments, prepareGuest } from '../run/run-guest.ts';
 import { type ClusterKeys, makeKeys, readSecret } from './cluster-keys.ts';
 import { ClusterNode, describeState, describeTaker } from './cluster-node.ts';
 import { adapterOf, type ClusterSpec, type NodeSpec } from './cluster-spec.ts';
+import { prepareDiskNode } from './disk-node.ts';
 import { makeNodeWords } from './node-words.ts';
 
 /** What others get to know of a cluster. */
@@ -229,8 +230,9 @@ export class Cluster {
   }
 }
 
-/** The guest of a node: that of `vuhca run --distribution` with the script of nodes. */
+/** The guest of a node: of its disk, or that of `vuhca run --distribution` with node.sh. */
 export function prepareNode(spec: Pick<ClusterSpec, 'kernel'>, node: NodeSpec): Promise<GuestOptions> {
+  if (node.disk !== undefined) return prepareDiskNode(node);
   const given: GuestArguments = {
     ...(spec.kernel === undefined ? {} : { kernel: spec.kernel }),
     ...(node.memoryMiB === undefined ? {} : { memory: node.memoryMiB }),

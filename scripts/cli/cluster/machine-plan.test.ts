@@ -55,7 +55,9 @@ function draw(random: Random): object {
   const one = (list: readonly string[]): string => list[below(list.length)];
   const two = below(3) === 0 ? nodes.slice(0, 2) : [];
   return {
-    nodes: Object.fromEntries(nodes.map((name) => [name, below(3) === 0 ? { personality: 'mthca' } : {}])),
+    nodes: Object.fromEntries(
+      nodes.map((name) => [name, below(3) === 0 ? { personality: 'mthca', disk: '/d.img' } : {}]),
+    ),
     adapters: Object.fromEntries([
       ...doors.map((name) => [name, {}]),
       ...two.map((name) => [name, { personality: 'mlx5', sockets: ['a', 'b'] }]),

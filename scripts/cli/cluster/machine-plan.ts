@@ -192,8 +192,12 @@ function listOthers({ nodes }: ClusterShape, here: readonly NodeSpec[]): JsonObj
   return Object.fromEntries(nodes.filter((node) => !here.includes(node)).map(({ name, number }) => [name, number]));
 }
 
-function nodeMembers({ personality, cpus, memoryMiB, packages }: NodeSpec): JsonObject {
-  return { personality, cpus, packages, ...(memoryMiB === undefined ? {} : { memory: memoryMiB }) };
+function nodeMembers({ personality, cpus, memoryMiB, packages, disk }: NodeSpec): JsonObject {
+  return {
+    ...{ personality, cpus },
+    ...(disk === undefined ? { packages } : { disk }),
+    ...(memoryMiB === undefined ? {} : { memory: memoryMiB }),
+  };
 }
 
 /** What the file says of adapters, with the GUIDs and LIDs that they have in the whole. */

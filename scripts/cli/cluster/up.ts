@@ -80,7 +80,10 @@ function readSpec(place: ClusterPlace, file: string | undefined, given: ClusterA
 
 /** What options and file ask for. Throws UsageError. */
 export function readChoice(file: string | undefined, given: ClusterArguments): ClusterChoice {
-  const { nodes, fabric, personality, cpus, memory, packages } = given;
+  const { nodes, fabric, personality, cpus, memory, packages, disk, kernel } = given;
+  for (const [name, value] of Object.entries({ packages, kernel }))
+    if (disk !== undefined && value !== undefined)
+      throw new UsageError(`option --${name} cannot be given with --disk, which has its own`);
   const rule = FABRIC_RULES.find((one) => one === fabric);
   const fabricFile = rule === undefined ? fabric : undefined;
   if (file !== undefined && fabricFile !== undefined)
@@ -90,6 +93,7 @@ export function readChoice(file: string | undefined, given: ClusterArguments): C
     personality,
     cpus,
     packages: packages ?? [],
+    ...(disk === undefined ? {} : { disk: resolve(disk) }),
     ...(memory === undefined ? {} : { memoryMiB: memory }),
     ...(nodes === undefined ? {} : { nodes }),
     ...(rule === undefined ? {} : { fabric: rule }),
@@ -99,7 +103,7 @@ export function readChoice(file: string | undefined, given: ClusterArguments): C
 
 /** Makes what the guests need while a terminal shows it; the supervisor finds it in the cache. */
 async function prepareAll(spec: ClusterSpec): Promise<void> {
-  const kinds = new Map(spec.nodes.map((node) => [`${node.personality} ${node.packages}`, node]));
+  const kinds = new Map(spec.nodes.map((node) => [`${node.personality} ${node.packages} ${node.disk}`, node]));
   for (const node of kinds.values()) await prepareNode(spec, node);
 }
 

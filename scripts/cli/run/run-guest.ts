@@ -15,6 +15,7 @@ import { STOCK_DRIVERS } from '../../../qemu/setup/guest-kernel.ts';
 import { resolveGuestKernel } from '../../../qemu/setup/kernel-choice.ts';
 import type { AdapterArguments } from '../options/adapter-arguments.ts';
 import { readAdapterOptions, readFabric } from '../options/adapter-options.ts';
+import { checkDisk, diskFormat } from '../options/disk-file.ts';
 import { checkInput, checkOutput } from '../options/named-files.ts';
 import { personalityOf } from '../options/personality.ts';
 import { readLinks } from '../options/socket-links.ts';
@@ -88,6 +89,7 @@ export function checkRun(given: RunArguments, qemuArguments: readonly string[] =
     throw new UsageError('--append needs --kernel: a disk boots with the command line of its own boot loader');
   if (given.record !== undefined && given.ibsim !== undefined)
     throw new UsageError('option --record cannot be given with --ibsim: a recording has nothing of what clients send');
+  if (given.disk !== undefined) checkDisk('option --disk', given.disk);
   const objection = findMemoryObjection(qemuArguments);
   if (objection !== undefined) throw new UsageError(objection);
 }
@@ -235,7 +237,7 @@ function targetsOf(given: GuestArguments): ModuleTarget[] {
 function describeDisk({ disk, snapshot = true }: GuestArguments): GuestDisk | undefined {
   if (disk === undefined) return undefined;
   const path = resolve(disk);
-  return { path, format: path.endsWith('.qcow2') ? 'qcow2' : 'raw', snapshot };
+  return { path, format: diskFormat(path), snapshot };
 }
 
 function isDemanding(given: GuestArguments): boolean {
