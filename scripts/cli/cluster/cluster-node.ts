@@ -58,6 +58,8 @@ export class ClusterNode {
   #shell: NodeShell | undefined;
   /** Its scripts have begun. */
   #isGreeted = false;
+  /** Why it was given up. */
+  #fault: string | undefined;
 
   constructor(spec: NodeSpec, sockets: readonly string[], options: NodeOptions) {
     this.spec = spec;
@@ -90,6 +92,7 @@ export class ClusterNode {
     if (this.state !== 'stopped' && this.state !== 'failed')
       throw new SetupError(`node ${this.spec.name} ${describeState(this)}: it cannot be started twice`);
     this.#isGreeted = false;
+    this.#fault = undefined;
     this.#change('boots');
     this.#launching = this.#launch().catch((error: unknown) => {
       this.#change(this.state === 'stops' ? 'stopped' : 'failed', (error as Error).message);
@@ -214,7 +217,7 @@ export class ClusterNode {
 
   #giveUp(guest: Guest, why: string): void {
     if (this.#guest !== guest || this.state === 'stops') return;
-    this.why = why;
+    this.#fault = why;
     void guest.quit();
   }
 
@@ -227,7 +230,7 @@ export class ClusterNode {
     const complaint = complaints.length > 0 ? `its kernel complained: ${complaints[0].line}` : undefined;
     const wasSilent = silence === undefined ? undefined : `it was silent for ${silence} s and was ended`;
     const powered = exit.status === 0 ? 'it powered off' : describeGuestExit(exit);
-    const what = complaint ?? wasSilent ?? (this.state === 'boots' ? this.why : undefined) ?? powered;
+    const what = complaint ?? wasSilent ?? this.#fault ?? powered;
     this.#change('failed', this.#isGreeted || this.spec.disk === undefined ? what : `${what}; ${DISK_NEEDS}`);
   }
 
