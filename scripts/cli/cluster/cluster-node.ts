@@ -11,6 +11,7 @@ import type { GuestOptions } from '../../../qemu/guest-options.ts';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import type { GuestLiveness } from '../session/liveness.ts';
 import { startWatched } from '../session/watched-guest.ts';
+import { readWaitedMs } from './answer-watch.ts';
 import type { NodeSpec } from './cluster-spec.ts';
 import { DISK_NEEDS } from './disk-node.ts';
 import { NodeShell } from './node-shell.ts';
@@ -191,7 +192,10 @@ export class ClusterNode {
     const socket = await guest.port(SHELL_PORT).connected;
     for (let failed = 0; this.#guest === guest && !socket.destroyed; ) {
       try {
-        const shell = await NodeShell.connect(socket, this.#options.privateKey);
+        const shell = await NodeShell.connect(socket, this.#options.privateKey, {
+          readWaitedMs: () => readWaitedMs([process.pid, this.#options.device.pid, guest.pid]),
+          tell: (isSilent) => this.#tellSilence(guest, isSilent),
+        });
         failed = 0;
         this.#shell = shell;
         if (this.state === 'up') this.why = undefined;
@@ -206,6 +210,11 @@ export class ClusterNode {
         if (this.state === 'up') this.why = 'it hangs, or its ssh server was ended';
       }
     }
+  }
+
+  #tellSilence(guest: Guest, isSilent: boolean): void {
+    if (this.#guest !== guest || this.state !== 'up') return;
+    this.#change('up', isSilent ? 'it does not answer, so it hangs or is very busy' : undefined);
   }
 
   #arrive(guest: Guest): void {

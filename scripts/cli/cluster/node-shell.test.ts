@@ -13,6 +13,7 @@ import { makeKeys } from './cluster-keys.ts';
 import { NodeShell } from './node-shell.ts';
 
 const keys = makeKeys();
+const readWaitedMs = () => 0;
 
 /** Both ends of the socket of a port. */
 async function connectPort(t: Test): Promise<[host: Socket, guest: Socket]> {
@@ -63,7 +64,7 @@ async function run(shell: NodeShell, line: string): Promise<[said: string, statu
 t.test('several commands at once', async (t) => {
   const [host, guest] = await connectPort(t);
   serve(guest);
-  const shell = await NodeShell.connect(host, keys.user.private);
+  const shell = await NodeShell.connect(host, keys.user.private, { readWaitedMs, tell: () => {} });
   const results = await Promise.all(['a', 'b', 'c'].map((line) => run(shell, line)));
   t.same(results, [
     ['did a', 7],
@@ -75,8 +76,11 @@ t.test('several commands at once', async (t) => {
 t.test('a server that answers no more is noticed', async (t) => {
   const [host, guest] = await connectPort(t);
   serve(guest);
-  const shell = await NodeShell.connect(host, keys.user.private, 20);
+  const told: boolean[] = [];
+  const tell = (isSilent: boolean) => told.push(isSilent);
+  const shell = await NodeShell.connect(host, keys.user.private, { periodMs: 20, readWaitedMs, tell });
   guest.pause();
   await shell.whenClosed;
+  t.ok(told.at(-1), 'its silence is told first');
   t.equal(host.destroyed, false, 'the socket is there for the next connection');
 });

@@ -10,12 +10,16 @@ import { Duplex } from 'node:stream';
 import ssh2, { type Client, type ClientChannel, type SFTPWrapper } from 'ssh2';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import type { ExecRequest } from '../cluster-client/cluster-protocol.ts';
+import { AnswerWatch } from './answer-watch.ts';
 
 /** A guest under TCG takes more than a second for its part of the key exchange. */
 const HANDSHAKE_BOUND_MS = 300_000;
-/** A node that has answered none of so many questions, one in each period, hangs. */
-const QUESTIONS = 10;
-const QUESTION_MS = 30_000;
+/**
+ * The connection to a node that has answered none of so many questions, one in each period, is
+ * ended. A question costs node and supervisor 2 ms of a processor each.
+ */
+const QUESTIONS = 20;
+const QUESTION_MS = 15_000;
 /** Cheap ones: nobody listens on this way. */
 const ALGORITHMS = {
   kex: ['curve25519-sha256'],
@@ -25,16 +29,26 @@ const ALGORITHMS = {
   compress: ['none'],
 } as const;
 
+/** How the silence of a node is noticed. */
+export interface Questions {
+  readonly periodMs?: number;
+  /** See answer-watch.ts. */
+  readonly readWaitedMs: () => number;
+  /** Called when the node has not answered, and when it is heard again. */
+  readonly tell: (isSilent: boolean) => void;
+}
+
 export class NodeShell {
   /** Resolves, never rejects, when the connection has ended. */
   readonly whenClosed: Promise<void>;
   readonly #client: Client;
 
   /**
-   * Connects as root; the connection ends when the server has not answered for `questionMs` several
-   * times. Throws an Error when it does not answer as an ssh server.
+   * Connects as root; the connection ends when the server has answered no question for long. Throws
+   * an Error when it does not answer as an ssh server.
    */
-  static async connect(socket: Socket, privateKey: string, questionMs = QUESTION_MS): Promise<NodeShell> {
+  static async connect(socket: Socket, privateKey: string, questions: Questions): Promise<NodeShell> {
+    const { periodMs = QUESTION_MS } = questions;
     const client = new ssh2.Client();
     // It may have more to say than one error.
     client.on('error', () => {});
@@ -45,7 +59,7 @@ export class NodeShell {
       privateKey,
       algorithms: ALGORITHMS as never,
       readyTimeout: HANDSHAKE_BOUND_MS,
-      keepaliveInterval: questionMs,
+      keepaliveInterval: periodMs,
       keepaliveCountMax: QUESTIONS,
     });
     const closed = once(client, 'close').then(() => {
@@ -53,7 +67,17 @@ export class NodeShell {
     });
     await Promise.race([ready, closed]);
     closed.catch(() => {});
-    return new NodeShell(client);
+    const shell = new NodeShell(client);
+    const watch = new AnswerWatch({ ...questions, periodMs });
+    const hear = (): void => watch.hear();
+    socket.on('data', hear);
+    // What has come while this process waited for a processor is read before the check.
+    const timer = setInterval(() => setImmediate(() => watch.check()), periodMs);
+    void shell.whenClosed.then(() => {
+      clearInterval(timer);
+      socket.off('data', hear);
+    });
+    return shell;
   }
 
   private constructor(client: Client) {
