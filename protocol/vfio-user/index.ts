@@ -22,6 +22,6 @@ export { GuestMemory } from './guest-memory.ts';
 export type { Interrupts } from './interrupts.ts';
 export { type Libvfio, loadLibrary, PATCH_LEVEL } from './library.ts';
 export type { LogTarget } from './log.ts';
-export { type PassHook, Pump, type PumpOptions } from './pump.ts';
+export { type PassHook, Pump, type PumpOptions, type PumpReport } from './pump.ts';
 export type { RegionHandler } from './region.ts';
 export { claimSocketPath } from './socket-path.ts';

@@ -2,16 +2,17 @@
 /**
  * Serves any number of contexts on one thread. A pass serves every ready context, with a bounded
  * number of requests each, then runs the hooks. Between passes the pump is hot or cold. Hot, until
- * `hotUs` after the last activity: it spins for `spinUs`, then waits in a synchronous epoll, which
- * also ends when libuv has work or a timer is due. Cold: libuv waits, and an idle pump uses no CPU.
- * The pump avoids waits of about 1 ms, because arming the CPU's timer costs more than the wait (6
- * us in a virtual machine). README.md has the measurements. Whatever throws in a pass ends the
- * pump: `fail`.
+ * `hotUs` after the last activity: it spins for a while (spin-window.ts), then waits in a
+ * synchronous epoll, which also ends when libuv has work or a timer is due. Cold: libuv waits, and
+ * an idle pump uses no CPU. The pump avoids waits of about 1 ms, because arming the CPU's timer
+ * costs more than the wait (6 us in a virtual machine). README.md has the measurements. Whatever
+ * throws in a pass ends the pump: `fail`.
  */
 import { availableParallelism } from 'node:os';
 import type { VfioUserContext } from './context.ts';
 import { findUvLoop, LoopTurn, LoopWatch, throwUncaught, type UvLoop } from './event-loop.ts';
 import { SpinTime } from './spin-time.ts';
+import { SpinWindow } from './spin-window.ts';
 import { type Entry, WatchList } from './watch-list.ts';
 
 /** Work of the caller that runs after the sockets are drained. */
@@ -28,10 +29,11 @@ export interface PassHook {
 
 export interface PumpOptions {
   /**
-   * Time after the last activity during which the pump polls: 50 by default, 0 on a single CPU.
-   * It does not poll while others want its CPU (spin-time.ts).
+   * Time after the last activity during which the pump polls; 0: never. By default 50, and up to
+   * 400 while requests come so far apart; 0 on a single CPU. It does not poll while others want its
+   * CPU (spin-time.ts).
    */
-  readonly spinUs?: number;
+  readonly spinUs?: number | undefined;
   /** Time after the last activity during which the pump waits synchronously: 10,000 by default. */
   readonly hotUs?: number;
   /** Longest time for which work blocks the event loop: 1000 by default. */
@@ -45,14 +47,31 @@ export interface PumpOptions {
   readonly onFailure?: (where: string, error: unknown) => void;
 }
 
+/** What the pump does between requests. */
+export interface PumpReport {
+  /** Time of polling after the last activity, as it is now; 0 while others want the CPU. */
+  readonly spinNs: number;
+  /** `PumpOptions.spinUs`; undefined: by load. */
+  readonly fixedSpinUs?: number | undefined;
+  /** Requests that polling for longer than usual has found, and times that it found none. */
+  readonly longSpins: { readonly found: number; readonly missed: number };
+  readonly passes: number;
+  readonly waits: number;
+  readonly sleeps: number;
+}
+
 const NS_PER_US = 1000;
 const NS_PER_MS = 1e6;
+const SPIN_US = 50;
+const LONGEST_SPIN_US = 400;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** QEMU sends its version at once, but a busy machine may stop it for seconds. */
 const ATTACH_TIMEOUT_MS = 30_000;
 
 export class Pump {
   readonly counters = { passes: 0, waits: 0, sleeps: 0 };
+  readonly #fixedSpinUs: number | undefined;
+  readonly #window: SpinWindow;
   readonly #spin: SpinTime;
   readonly #hotNs: number;
   readonly #turnNs: number;
@@ -64,7 +83,9 @@ export class Pump {
   readonly #onFailure: (where: string, error: unknown) => void;
   readonly #nextTurn = new LoopTurn(() => this.#turn());
   #state: 'stopped' | 'hot' | 'cold' | 'destroyed' = 'stopped';
+  /** The hot time begins here: at the last work, or when hooks no longer wanted to poll. */
   #lastBusyNs = 0;
+  #lastWorkNs = 0;
   #inTurn = false;
   #hookHasMore = false;
   #wakeRequested = false;
@@ -73,7 +94,11 @@ export class Pump {
 
   constructor(options: PumpOptions = {}) {
     const cpus = availableParallelism();
-    this.#spin = new SpinTime((options.spinUs ?? (cpus > 1 ? 50 : 0)) * NS_PER_US, cpus);
+    this.#fixedSpinUs = options.spinUs;
+    const [shortestUs, longestUs] = cpus > 1 ? [SPIN_US, LONGEST_SPIN_US] : [0, 0];
+    const { spinUs } = options;
+    this.#window = new SpinWindow((spinUs ?? shortestUs) * NS_PER_US, (spinUs ?? longestUs) * NS_PER_US);
+    this.#spin = new SpinTime(this.#window, cpus);
     this.#hotNs = (options.hotUs ?? 10_000) * NS_PER_US;
     this.#turnNs = (options.turnUs ?? 1000) * NS_PER_US;
     const attachTimeoutNs = (options.attachTimeoutMs ?? ATTACH_TIMEOUT_MS) * NS_PER_MS;
@@ -81,6 +106,16 @@ export class Pump {
     this.#list = new WatchList(attachTimeoutNs, this.#loop, () => this.nowNs());
     this.#watch = new LoopWatch(this.#list.coldFd, () => this.#wakeUp());
     this.#watch.stop();
+  }
+
+  get report(): PumpReport {
+    const { found, missed } = this.#window.counters;
+    return {
+      spinNs: this.#spin.ns,
+      ...(this.#fixedSpinUs === undefined ? {} : { fixedSpinUs: this.#fixedSpinUs }),
+      longSpins: { found, missed },
+      ...this.counters,
+    };
   }
 
   /** Clock of the pump: nanoseconds since the process started. */
@@ -173,7 +208,7 @@ export class Pump {
     this.#state = 'hot';
     this.#watch.stop();
     clearTimeout(this.#timer);
-    this.#lastBusyNs = this.nowNs();
+    this.#lastBusyNs = this.#lastWorkNs = this.nowNs();
     this.#turn();
   }
 
@@ -200,10 +235,12 @@ export class Pump {
     const endNs = nowNs + this.#turnNs;
     this.#collect(0);
     for (;;) {
+      const isRequested = this.#ready.length > 0;
       const busy = this.#pass();
       if (this.#state !== 'hot') return 'yield';
       nowNs = this.nowNs();
-      if (busy) this.#lastBusyNs = nowNs;
+      if (isRequested) this.#window.pausedFor(nowNs - this.#lastWorkNs);
+      if (busy) this.#lastBusyNs = this.#lastWorkNs = nowNs;
       if (nowNs >= endNs) return 'yield';
       const idleNs = nowNs - this.#lastBusyNs;
       const alarmNs = this.#nextAlarmNs();
@@ -286,6 +323,7 @@ export class Pump {
   #sleep(): void {
     this.#state = 'cold';
     this.counters.sleeps++;
+    this.#window.pausedFor(Number.POSITIVE_INFINITY);
     this.#watch.start();
     const alarmNs = this.#nextAlarmNs();
     if (alarmNs === Infinity) return;

@@ -4,18 +4,19 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { openRunnableCounter, SpinTime } from './spin-time.ts';
+import { SpinWindow } from './spin-window.ts';
 
 const SPIN_NS = 50_000;
 const MS = 1e6;
 
 /** A machine with two CPUs and as many runnable threads as a test says. */
-function machine(): { runnable: number; asked: number; spin: SpinTime } {
-  const state = { runnable: 1, asked: 0 };
+function machine() {
+  const state = { runnable: 1, asked: 0, window: new SpinWindow(SPIN_NS, 4 * SPIN_NS) };
   const count = (): number => {
     state.asked++;
     return state.runnable;
   };
-  return Object.assign(state, { spin: new SpinTime(SPIN_NS, 2, { count, close: () => {} }) });
+  return Object.assign(state, { spin: new SpinTime(state.window, 2, { count, close: () => {} }) });
 }
 
 t.test('the pump polls while each thread has a CPU of its own', async (t) => {
@@ -28,6 +29,16 @@ t.test('the pump polls while each thread has a CPU of its own', async (t) => {
   host.runnable = 3;
   host.spin.update(3 * MS);
   t.equal(host.spin.ns, 0, 'a third thread waits for a CPU');
+});
+
+t.test('a window that grows counts at once, but not in a crowd', async (t) => {
+  const host = machine();
+  host.spin.update(0);
+  for (let i = 0; i < 10; i++) host.window.pausedFor(2 * SPIN_NS);
+  t.equal(host.spin.ns, 4 * SPIN_NS);
+  host.runnable = 3;
+  host.spin.update(MS);
+  t.equal(host.spin.ns, 0);
 });
 
 t.test('a crowd is looked for often while the pump polls, and seldom while it does not', async (t) => {
@@ -48,14 +59,14 @@ t.test('a crowd is looked for often while the pump polls, and seldom while it do
 
 t.test('a pump that shall not poll asks for nothing', async (t) => {
   let asked = 0;
-  const spin = new SpinTime(0, 2, { count: () => ++asked, close: () => {} });
+  const spin = new SpinTime(new SpinWindow(0, 0), 2, { count: () => ++asked, close: () => {} });
   spin.update(1);
   t.equal(spin.ns, 0);
   t.equal(asked, 0);
 });
 
 t.test('after its end it asks for nothing', async (t) => {
-  const spin = new SpinTime(SPIN_NS, 2);
+  const spin = new SpinTime(new SpinWindow(SPIN_NS, SPIN_NS), 2);
   spin.close();
   spin.update(Number.MAX_SAFE_INTEGER);
   t.equal(spin.ns, SPIN_NS);

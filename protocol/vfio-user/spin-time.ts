@@ -6,6 +6,7 @@
  * CPU at once when it is woken. So the pump polls only while every thread that wants a CPU has one.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
+import type { SpinWindow } from './spin-window.ts';
 
 /** The kernel is asked again after so long: while the pump polls, and while it does not. */
 const CALM_NS = 1e6;
@@ -18,26 +19,28 @@ interface RunnableCounter {
 }
 
 export class SpinTime {
-  readonly #spinNs: number;
+  readonly #window: SpinWindow;
   readonly #cpus: number;
   readonly #runnable: RunnableCounter;
   #nextNs = 0;
-  /** Nanoseconds to poll after the last activity. */
-  ns: number;
+  #isCrowded = false;
 
-  constructor(spinNs: number, cpus: number, runnable: RunnableCounter = openRunnableCounter()) {
-    this.#spinNs = spinNs;
+  constructor(window: SpinWindow, cpus: number, runnable: RunnableCounter = openRunnableCounter()) {
+    this.#window = window;
     this.#cpus = cpus;
     this.#runnable = runnable;
-    this.ns = spinNs;
+  }
+
+  /** Nanoseconds to poll after the last activity. */
+  get ns(): number {
+    return this.#isCrowded ? 0 : this.#window.ns;
   }
 
   /** Called by the thread that polls, so that it counts itself, between its turns. */
   update(nowNs: number): void {
-    if (this.#spinNs === 0 || nowNs < this.#nextNs) return;
-    const isCrowded = this.#runnable.count() > this.#cpus;
-    this.ns = isCrowded ? 0 : this.#spinNs;
-    this.#nextNs = nowNs + (isCrowded ? CROWDED_NS : CALM_NS);
+    if (this.#window.ns === 0 || nowNs < this.#nextNs) return;
+    this.#isCrowded = this.#runnable.count() > this.#cpus;
+    this.#nextNs = nowNs + (this.#isCrowded ? CROWDED_NS : CALM_NS);
   }
 
   /** A pump that is destroyed by its own turn calls update() once more: that asks for nothing. */

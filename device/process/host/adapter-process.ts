@@ -43,6 +43,8 @@ interface AdapterProcessOptions {
   readonly ordering?: OrderingOptions;
   /** UDP port of the host door; none when absent. */
   readonly doorPort?: number;
+  /** `PumpOptions.spinUs`. */
+  readonly spinUs?: number | undefined;
   /** It stands still, and makes steps when it is told to. */
   readonly isStepwise?: boolean;
   readonly log: LogTarget;
@@ -115,7 +117,7 @@ export class AdapterProcess {
     this.#onFailure = options.onFailure ?? ((_where, error) => throwUncaught(error));
     raiseInliningBudget();
     const library = loadLibrary(options.libraryPath);
-    this.pump = new Pump({ onFailure: (where, error) => this.#failed(where, error) });
+    this.pump = new Pump({ spinUs: options.spinUs, onFailure: (where, error) => this.#failed(where, error) });
     this.clock = new WallClock(() => this.pump.nowNs());
     try {
       const hosts = this.#openHosts(library, options);

@@ -32,6 +32,7 @@ export function reportProcess(process: AdapterProcess, pid: number, only?: Serve
   return {
     pid,
     uptimeNs: process.clock.now(),
+    pump: process.pump.report,
     recording: process.recording && { path: process.recording.path, bytes: process.recording.bytesWritten },
     adapters: process.adapters.filter(isWanted).map((adapter) => ({
       name: adapter.name,

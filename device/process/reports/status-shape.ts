@@ -118,6 +118,11 @@ const functionReport: ShapeOf<StatusReport['adapters'][number]['functions'][numb
 /** The shape of the status of a process. */
 export const statusShape: ShapeOf<StatusReport> = {
   ...numbers('pid', 'uptimeNs'),
+  pump: {
+    ...numbers('spinNs', 'passes', 'waits', 'sleeps'),
+    fixedSpinUs: new Optional(NUMBER),
+    longSpins: numbers('found', 'missed'),
+  },
   recording: new Optional({ path: 'string', bytes: NUMBER }),
   stepping: new Optional(stepReport),
   adapters: [

@@ -4,6 +4,7 @@
  * socket use of one, without sockets and guests. Tests of those commands and of what asks for them
  * use it.
  */
+import type { PumpReport } from '../../../protocol/vfio-user/index.ts';
 import { Adapter } from '../../hca/adapter/adapter.ts';
 import { ControlCommands } from '../../process/control/control-commands.ts';
 import type { ControlCommand } from '../../process/control/control-server.ts';
@@ -19,6 +20,12 @@ export interface NamedFabric {
   readonly adapterNames: readonly string[];
   readonly switchNames: readonly string[];
 }
+
+/** A pump as its report has it before it has done anything. */
+export const PUMP_REPORT: PumpReport = {
+  ...{ spinNs: 0, longSpins: { found: 0, missed: 0 } },
+  ...{ passes: 0, waits: 0, sleeps: 0 },
+};
 
 /** As much of a process as its commands use. */
 export function makeServedFabric({ machine, built, adapterNames, switchNames }: NamedFabric): AdapterProcess {
@@ -49,7 +56,7 @@ export function makeServedFabric({ machine, built, adapterNames, switchNames }: 
   const process = {
     ...{ served, switches, nodes, managers: built.managers, joints: built.joints, socketLinks: [] },
     ...{ adapters: served.filter(isOwn), personalities: served.filter(isPersonality) },
-    ...{ clock: machine.clock, seam: machine.adapter, pump: { wake: () => {} } },
+    ...{ clock: machine.clock, seam: machine.adapter, pump: { wake: () => {}, report: PUMP_REPORT } },
   };
   return process as unknown as AdapterProcess;
 }

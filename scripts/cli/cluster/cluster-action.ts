@@ -46,7 +46,7 @@ const PLANNED_OPTIONS = [
   ...['--nodes', '--fabric', '--personality', '--packages', '--disk', '--memory'],
   ...['--cpus', '--kernel', '--timeout'],
 ];
-const UP_OPTIONS = [...PLANNED_OPTIONS, '--record', '--ibsim'];
+const UP_OPTIONS = [...PLANNED_OPTIONS, '--record', '--ibsim', '--spin'];
 
 const MS_PER_SECOND = 1000;
 const MANY = Number.POSITIVE_INFINITY;

@@ -22,6 +22,8 @@ t.test('words that do not fit get a sentence', async (t) => {
     [['up', '--fabric', 'none'], /cluster none: it cannot be read/],
     [['up', 'x.json', '--fabric', 'y.json'], /--fabric names y\.json, and FILE is x\.json: give one of them/],
     [['up', '--personality', 'cx9'], /--personality/],
+    [['up', '--spin', 'on'], /option --spin is on; it must be auto, off, or microseconds from 1 to 10000/],
+    [['plan', '--spin', 'off'], /option --spin does not belong to plan/],
     [['up', '--name', 'a/b'], /option --name is a\/b; it must have 1 to 31 letters, digits and hyphens/],
     [['up', '--record', 'x', '--ibsim', '7'], /--record cannot be given with --ibsim/],
     [['up', '--packages', 'a b'], /option --packages is a b; a b is no name: it must be names of Debian packages/],

@@ -4,6 +4,7 @@
  * loads them when the command is called; cluster-action.ts performs it.
  */
 import { Option } from 'commander';
+import { adapterOption } from '../options/adapter-arguments.ts';
 import type { CliCommand } from '../options/cli-command.ts';
 import { actionArgument, doorOption, packagesOption, wholeNumber } from '../options/option-values.ts';
 import { type Personality, personalityWords } from '../options/personality.ts';
@@ -43,6 +44,7 @@ export interface ClusterArguments {
   readonly kernel?: string;
   readonly record?: string;
   readonly ibsim?: number;
+  readonly spin: string;
   /** In seconds. */
   readonly timeout: number;
   readonly all?: boolean;
@@ -89,6 +91,7 @@ export function defineCluster(command: CliCommand): void {
     .option('--kernel <FILE>', "Debian's trixie, bookworm, backports (default: trixie)")
     .option('--record <FILE>', 'Records the adapters, for `vuhca replay`')
     .addOption(doorOption())
+    .addOption(adapterOption('--spin'))
     .addOption(
       wholeNumber('--timeout <S>', 'Seconds without a sign of life that end a booting node', 1, SECONDS_MAX).default(
         SILENCE_SECONDS,

@@ -60,7 +60,7 @@ export async function bringUp(
 
 /** Throws UsageError for what cannot be a cluster. */
 function readSpec(place: ClusterPlace, file: string | undefined, given: ClusterArguments): ClusterSpec {
-  const { record, ibsim, kernel, timeout } = given;
+  const { record, ibsim, spin, kernel, timeout } = given;
   const choice = readChoice(file, given);
   if (record !== undefined && ibsim !== undefined)
     throw new UsageError('option --record cannot be given with --ibsim: a recording has nothing of what clients send');
@@ -74,6 +74,7 @@ function readSpec(place: ClusterPlace, file: string | undefined, given: ClusterA
       '--log-level=warn',
       ...(record === undefined ? [] : [`--record=${resolve(record)}`]),
       ...(ibsim === undefined ? [] : [`--ibsim=${ibsim}`]),
+      ...(spin === 'auto' ? [] : [`--spin=${spin}`]),
     ],
   };
 }

@@ -11,7 +11,7 @@ import { ControlServer } from '../../../device/process/control/control-server.ts
 import { AdapterProcess } from '../../../device/process/host/adapter-process.ts';
 import { loneDevice, portNamesOf, slotsOf, type Topology } from '../../../device/process/host/topology.ts';
 import { provideLibrary } from '../../../qemu/setup/library.ts';
-import { givenAdapterOptions, isGiven } from '../options/adapter-arguments.ts';
+import { givenOfAdapter, isGiven, readSpin } from '../options/adapter-arguments.ts';
 import { readFabric, readOrdering } from '../options/adapter-options.ts';
 import type { CliCommand } from '../options/cli-command.ts';
 import { openInspector } from '../options/inspector.ts';
@@ -48,6 +48,7 @@ export async function performDevice(command: CliCommand): Promise<number> {
     libraryPath: library.path,
     topology: { ...plan, links },
     ordering: readOrdering(given),
+    spinUs: readSpin(given.spin),
     log,
     ...(given.stepwise === true && { isStepwise: true }),
     ...(given.ibsim === undefined ? {} : { doorPort: given.ibsim }),
@@ -103,9 +104,7 @@ function readTopology(command: CliCommand, given: DeviceArguments): Topology {
     const nodes = readLoneDevice(command, given);
     return loneDevice(socket, nodes, readLinks(given, portNamesOf(nodes)), readFabric(given, 'cable'));
   }
-  // The ordering model stands outside the adapters.
-  const ofAdapter = givenAdapterOptions(command).filter(({ long }) => long !== '--ordering');
-  const own = isGiven(command, '--personality') ? '--personality' : ofAdapter[0]?.long;
+  const own = isGiven(command, '--personality') ? '--personality' : givenOfAdapter(command)[0]?.long;
   const other = socket === undefined ? own : '--socket';
   if (other !== undefined) throw new UsageError(`option ${other} cannot be given with --topology: the file says it`);
   const topology = readTopologyFile(file);

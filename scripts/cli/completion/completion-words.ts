@@ -58,7 +58,12 @@ function describeOption(option: Option): OptionWords {
     name: long ?? '',
     description,
     place: required ? 'next' : optional ? 'equals' : 'none',
-    value: { name, choices: argChoices.map(trimPlaceholder), isFile: FILE_NAMES.includes(name), isList: false },
+    value: {
+      name,
+      choices: argChoices.map(trimPlaceholder).filter(Boolean),
+      isFile: FILE_NAMES.includes(name),
+      isList: false,
+    },
   };
 }
 
@@ -68,7 +73,7 @@ function describeOperand(argument: Argument, commands: readonly string[]): WordV
   return { name, choices: name === 'COMMAND' ? commands : argChoices, isFile: FILE_NAMES.includes(name), isList };
 }
 
-/** `adversarial:` of `adversarial:SEED`. */
+/** `adversarial:` of `adversarial:SEED`, and nothing of `MICROSECONDS`. */
 function trimPlaceholder(choice: string): string {
   return choice.replace(/[A-Z]+$/, '');
 }

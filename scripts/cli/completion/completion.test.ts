@@ -49,6 +49,7 @@ t.test('bash completes values of options', async (t) => {
   t.same(complete('run', '--log-level', '=', 's'), ['silent'], '--log-level=s, as bash splits it');
   t.ok(complete('device', '--log-level', '=').includes('warn'), '--log-level=');
   t.same(complete('run', '--ordering', ''), ['strict', 'pcie', 'adversarial:']);
+  t.same(complete('cluster', 'up', '--spin', ''), ['auto', 'off']);
   t.same(complete('run', '--memory', ''), []);
   t.same(complete('trace', 'export', '--format', 'p'), ['perfetto']);
 });

@@ -61,6 +61,8 @@ export interface AdapterArguments {
   readonly lids: [number, number];
   readonly nodeGuid: string;
   readonly ordering: string;
+  /** As typed; `readSpin` gives the time. */
+  readonly spin: string;
   readonly writeCombining?: number;
   readonly orderCheck?: boolean;
   readonly egressSeed?: number;
@@ -79,6 +81,8 @@ const FAULT_SYNTAX = 'drop=0.01,corrupt=0.001,seed=7';
 /** The adapter checks the ranges of these numbers itself. */
 const ANY = Number.MAX_SAFE_INTEGER;
 const SEED_MAX = 0xffffffff;
+/** The pump sleeps after so long. */
+const SPIN_MAX_US = 10_000;
 
 /** Adds the options to a command, as a group of their own. */
 export function addAdapterOptions(command: Command): void {
@@ -89,6 +93,14 @@ export function addAdapterOptions(command: Command): void {
 /** One of the options, for a command that takes a few of them. */
 export function adapterOption(long: string): Option {
   return [...makeNumberOptions(), ...makeOtherOptions()].find((option) => option.long === long) as Option;
+}
+
+/** Options of the process around the adapters, whatever these are. */
+const OF_PROCESS = ['--ordering', '--spin'];
+
+/** Those of the options that were given on the command line and describe an adapter. */
+export function givenOfAdapter(command: Command): Option[] {
+  return givenAdapterOptions(command).filter(({ long }) => !OF_PROCESS.includes(long ?? ''));
 }
 
 /** Those of the options that were given on the command line. */
@@ -213,6 +225,13 @@ function makeOtherOptions(): Option[] {
       .default('strict', 'strict')
       .argParser(checkOrdering),
     new Option(
+      '--spin <TIME>',
+      'How long the process polls for the next request where a processor is free: by load, never, or so many us',
+    )
+      .choices(['auto', 'off', 'MICROSECONDS'])
+      .default('auto', 'auto')
+      .argParser(checkSpin),
+    new Option(
       '--order-check',
       'Finds stores that software makes after the doorbell that announces them, and warns; docs/HAZARDS.md',
     ),
@@ -248,6 +267,20 @@ export function readFaults(text: string): PortLinkOptions & { readonly kind: 'fa
       );
   }
   return { kind: 'faulty', seed, faults };
+}
+
+/** The time that `--spin` fixes, in us; undefined: by load. Throws UsageError. */
+export function readSpin(text: string): number | undefined {
+  if (text === 'auto') return undefined;
+  if (text === 'off') return 0;
+  const us = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (us >= 1 && us <= SPIN_MAX_US) return us;
+  throw new UsageError(`option --spin is ${text}; it must be auto, off, or microseconds from 1 to ${SPIN_MAX_US}`);
+}
+
+function checkSpin(text: string): string {
+  readSpin(text);
+  return text;
 }
 
 function checkOrdering(text: string): string {

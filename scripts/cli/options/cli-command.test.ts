@@ -9,7 +9,7 @@ import { portNamesOf } from '../../../device/process/host/topology.ts';
 import type { RunArguments } from '../run/run-command.ts';
 import { readCommand } from '../testing/read-command.ts';
 import type { AdapterArguments } from './adapter-arguments.ts';
-import { repeatAdapterArguments } from './adapter-arguments.ts';
+import { givenOfAdapter, readSpin, repeatAdapterArguments } from './adapter-arguments.ts';
 import { readAdapterOptions, readOrdering } from './adapter-options.ts';
 import { CliCommand } from './cli-command.ts';
 import { numberPair, wholeNumber, wholeNumbers, wordOf } from './option-values.ts';
@@ -193,6 +193,27 @@ t.test('an ordering model', async (t) => {
     const message = `option --ordering is ${word}; it must be strict, pcie or adversarial:SEED, with a seed below 2^32`;
     await t.rejects(read('--ordering', word), new UsageError(message));
   }
+});
+
+t.test('the time of polling', async (t) => {
+  const read = async (...words: string[]) => readSpin((await readCommand('device', ...words)).opts().spin);
+  t.equal(await read(), undefined);
+  t.equal(await read('--spin', 'auto'), undefined);
+  t.equal(await read('--spin=off'), 0);
+  t.equal(await read('--spin=1'), 1);
+  t.equal(await read('--spin=10000'), 10_000);
+  for (const word of ['0', '10001', '-1', '1.5', '50us', 'on']) {
+    const message = `option --spin is ${word}; it must be auto, off, or microseconds from 1 to 10000`;
+    await t.rejects(read(`--spin=${word}`), new UsageError(message));
+  }
+});
+
+t.test('the time of polling does not describe an adapter, so it goes with any', async (t) => {
+  const words = ['--spin=off', '--ordering=pcie'];
+  t.same(givenOfAdapter(await readCommand('device', ...words)), []);
+  t.same(repeatAdapterArguments(await readCommand('run', ...words)).toSorted(), words.toSorted());
+  const mlx5 = await readCommand('device', '--personality=mlx5', ...words);
+  t.match(readLoneDevice(mlx5, mlx5.opts()), { length: 1 });
 });
 
 t.test('`run` hands the options of the adapter that are given to the adapter process', async (t) => {

@@ -11,7 +11,7 @@ import type { AdapterNode, PersonalityNode } from '../../../device/topology/fabr
 import { LONE_NAME } from '../../../device/topology/lone-fabric.ts';
 import { findNodeError } from '../../../device/topology/node-kinds.ts';
 import { type PersonalityName, personalities } from '../../../device/topology/personalities.ts';
-import { type AdapterArguments, givenAdapterOptions, isGiven, readFaults } from './adapter-arguments.ts';
+import { type AdapterArguments, givenOfAdapter, isGiven, readFaults } from './adapter-arguments.ts';
 import { nameAsTyped, readAdapterOptions } from './adapter-options.ts';
 import type { CliCommand } from './cli-command.ts';
 import { UsageError } from './usage-error.ts';
@@ -38,7 +38,6 @@ const SHARED = [
   '--link',
   '--link-key',
   '--fabric',
-  '--ordering',
   '--order-check',
 ];
 
@@ -81,7 +80,7 @@ export function readLoneDevice(command: CliCommand, given: Given): readonly Adap
   const { personality, functions } = given;
   if (personality === 'vuhca') return [{ name: LONE_NAME, options: readAdapterOptions(given) }];
   const taken = functionCountsOf(personality).length > 1 ? [...SHARED, '--functions'] : SHARED;
-  const wrong = givenAdapterOptions(command).find(({ long }) => !taken.includes(long ?? ''))?.long;
+  const wrong = givenOfAdapter(command).find(({ long }) => !taken.includes(long ?? ''))?.long;
   if (wrong !== undefined) throw new UsageError(`option ${wrong} cannot be given with --personality ${personality}`);
   checkFunctionCount(personality, functions);
   const device = personalityNode(LONE_NAME, personality);

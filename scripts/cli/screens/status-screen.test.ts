@@ -16,6 +16,7 @@ import { computeRates } from '../commands/status-sample.ts';
 import { describeFirstFault } from './fault-text.ts';
 import { renderStatus } from './status-screen.ts';
 
+const PUMP = { spinNs: 50_000, longSpins: { found: 0, missed: 0 }, passes: 9, waits: 2, sleeps: 1 };
 const RATES = { requests: 12345.6, commands: 100, packets: 0.4, functions: [], personalities: [] };
 
 type ServedReport = StatusReport['adapters'][number];
@@ -55,6 +56,7 @@ function reportOf(
   return {
     pid: 42,
     uptimeNs: 3_725e9,
+    pump: PUMP,
     recording: undefined,
     adapters: [adapter],
     personalities: [],
@@ -108,6 +110,21 @@ link         a:1 - a:2, cable up, 5 there, 0 back, 0 lost
   );
   const lines = text.split('\n');
   t.ok(lines.length <= 25 && lines.every((line) => line.length <= 80), 'it fits a terminal of 80 by 24');
+});
+
+t.test('how long the pump polls, where it is not as long as usual', async (t) => {
+  const describe = (more: Partial<StatusReport['pump']>): string[] =>
+    renderStatus(reportOf(new AdapterFixture(), { pump: { ...PUMP, ...more } }), RATES)
+      .split('\n')
+      .filter((text) => text.startsWith('pump '));
+  t.same(describe({}), []);
+  t.same(describe({ spinNs: 0 }), [], 'in a crowd');
+  const longSpins = { found: 12345, missed: 67 };
+  const found = 'longer polls: 12345 found a request, 67 did not';
+  t.same(describe({ spinNs: 212_345, longSpins }), [`pump         polls for 212 us, ${found}`]);
+  t.same(describe({ spinNs: 0, longSpins }), [`pump         does not poll, ${found}`]);
+  t.same(describe({ spinNs: 300_000, fixedSpinUs: 300 }), ['pump         polls for 300 us, --spin=300']);
+  t.same(describe({ spinNs: 0, fixedSpinUs: 0 }), ['pump         does not poll, --spin=off']);
 });
 
 t.test('resets by their cause, and credits of lanes of its own', async (t) => {
@@ -250,7 +267,16 @@ function makeMachine(functionCount: number, guests: number): InProcessMachine {
 
 function processOf(adapter: ServedReport, uptimeNs = 1e9): StatusReport {
   const links = [{ ends: ['a:1', 'a:2'], kind: 'cable' as const, up: true, sent: 5, received: 0, lost: 0 }];
-  return { pid: 42, uptimeNs, recording: undefined, adapters: [adapter], personalities: [], switches: [], links };
+  return {
+    pid: 42,
+    uptimeNs,
+    pump: PUMP,
+    recording: undefined,
+    adapters: [adapter],
+    personalities: [],
+    switches: [],
+    links,
+  };
 }
 
 t.test('three functions, one of them without a guest: a line for each, word for word', async (t) => {

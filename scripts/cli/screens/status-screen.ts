@@ -44,6 +44,7 @@ export interface StatusView {
 /** An adapter with its sockets. */
 type ServedReport = StatusReport['adapters'][number];
 
+const NS_PER_US = 1000;
 const TABLE_COLUMNS = 132;
 const LEGEND = `${BAD} needs a look: docs/DEBUGGING.md, Counters`;
 
@@ -53,6 +54,7 @@ export function renderStatus(report: StatusReport, rates: ActivityRates, view: S
   const isOne = adapters.length + personalities.length <= 1;
   const lines = [
     line(`vuhca ${report.pid}`, [`up ${duration(report.uptimeNs)}`, ...perSecond(rates)]),
+    ...describePump(report.pump),
     ...(report.stepping === undefined ? [] : [line('steps', [describeStepping(report.stepping)])]),
     ...adapters.flatMap((adapter, index) => [
       ...(isOne ? [] : ['', line('adapter', [adapter.name])]),
@@ -73,6 +75,14 @@ export function renderStatus(report: StatusReport, rates: ActivityRates, view: S
   const legend = text.includes(BAD) ? [LEGEND] : [];
   const screen = `${[text, ...legend].join('\n')}\n`;
   return view.colour ? colour(screen) : screen;
+}
+
+/** Empty for a pump that has only polled as long as usual. */
+function describePump({ spinNs, fixedSpinUs, longSpins: { found, missed } }: StatusReport['pump']): string[] {
+  if (fixedSpinUs === undefined && found + missed === 0) return [];
+  const now = spinNs > 0 ? `polls for ${(spinNs / NS_PER_US).toFixed(0)} us` : 'does not poll';
+  const why = fixedSpinUs === undefined ? `longer polls: ${found} found a request` : `--spin=${fixedSpinUs || 'off'}`;
+  return [line('pump', [now, why, ...(fixedSpinUs === undefined ? [`${missed} did not`] : [])])];
 }
 
 function describeStepping({ going, steps, condition, reached }: NonNullable<StatusReport['stepping']>): string {

@@ -27,7 +27,11 @@ export function deviceOf(given: TestArguments, recordPath: string | undefined): 
     throw new UsageError(`option ${foreign} cannot be given with --personality ${personality}`);
   if (adapters > 1 && recordPath !== undefined)
     throw new UsageError('option --record cannot be given with --adapters: a recording holds one adapter');
-  const words = [...(debug === undefined ? [] : [`--inspect=127.0.0.1:${debug.inspector}`]), '--log-level=warn'];
+  const words = [
+    ...(debug === undefined ? [] : [`--inspect=127.0.0.1:${debug.inspector}`]),
+    ...(given.spin === 'auto' ? [] : [`--spin=${given.spin}`]),
+    '--log-level=warn',
+  ];
   const disturbed = [
     ...(given.ordering === 'strict' ? [] : [`--ordering=${given.ordering}`]),
     ...(given.fault === undefined || adapters > 1 ? [] : [`--fault=${given.fault}`]),

@@ -29,6 +29,7 @@ export interface TestArguments {
   readonly adapters: number;
   readonly memory?: number;
   readonly personality: Personality;
+  readonly spin: string;
   readonly ordering: string;
   readonly writeCombining?: number;
   readonly dmaLatency: number;
@@ -114,6 +115,7 @@ function addGuestOptions(command: CliCommand): void {
     )
     .addOption(wholeNumber('--cpus <N>', 'Guest processors', 1, CPUS_MAX).default(2))
     .option('--append <WORDS>', 'Words added to the kernel command line')
+    .addOption(adapterOption('--spin'))
     .addOption(
       wholeNumber('--timeout <S>', 'Seconds without a sign of life that end the guest', 1, SECONDS_MAX).default(
         DEFAULT_TIMEOUT_SECONDS,

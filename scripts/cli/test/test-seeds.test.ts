@@ -77,6 +77,8 @@ t.test('the adapters get the options, in every shape of test', async (t) => {
     '--log-level=warn',
   ]);
   t.same(deviceOf(read('x', '--no-order-check'), undefined).arguments, ['--functions=1', '--log-level=warn']);
+  for (const adapters of ['1', '2'])
+    t.ok(deviceOf(read('x', '--adapters', adapters, '--spin', 'off'), undefined).arguments?.includes('--spin=off'));
   t.same(deviceOf(read('x', '--personality', 'mthca', '--fault', 'drop=0.5'), undefined).arguments, [
     '--personality=mthca',
     '--fault=drop=0.5',

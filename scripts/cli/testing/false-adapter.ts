@@ -10,6 +10,7 @@ import type { ControlRequest } from '../../../device/process/control/control-pro
 import type { AdapterProcess } from '../../../device/process/host/adapter-process.ts';
 import { AdapterFixture } from '../../../device/rig/fixtures/adapter-fixture.ts';
 import { connect } from '../../../device/rig/fixtures/connected-fixture.ts';
+import { PUMP_REPORT } from '../../../device/rig/live/served-fabric.ts';
 import { listChannels } from '../../../device/topology/named-nodes.ts';
 import { SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 
@@ -64,7 +65,11 @@ export function makeTruth(): Truth {
   const served = [{ name: 'a', core: device, hosts, functions: [] }];
   const named = {
     ...{ served, adapters: served, personalities: [], switches: [], managers: [], socketLinks: [], joints: [] },
-    ...{ nodes: listChannels('a', device), clock: { now: () => clock.now() }, pump: { wake: () => {} } },
+    ...{
+      nodes: listChannels('a', device),
+      clock: { now: () => clock.now() },
+      pump: { wake: () => {}, report: PUMP_REPORT },
+    },
   };
   const { table } = new ControlCommands(named as unknown as AdapterProcess, 42, () => {});
   const client = { onClose: () => {} };
