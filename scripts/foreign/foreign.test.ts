@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { LineSplitter } from '../../qemu/line-splitter.ts';
 import { describeResults } from './document.ts';
-import { FigureReader } from './figures.ts';
+import { FigureReader, readFigures } from './figures.ts';
 import { planSwitch } from './peer-adapters.ts';
-import { filesWithoutPasses, mergeResults } from './results.ts';
+import { filesWithoutPasses, mergeResults, readResults } from './results.ts';
 import { runAll } from './run-all.ts';
 import { type ForeignOptions, type ForeignRun, listAdapters } from './run-suites.ts';
 import { judgeSession, suiteFiles } from './suite-guest.ts';
@@ -33,6 +33,11 @@ t.test('results become a document, and a run replaces its own suites only', asyn
   t.ok(lines.includes('| cq | 1, 0, 1 |  |'), 'tests of pyverbs are counted by file');
   t.ok(lines.includes('| cq.two | FAIL |  |'));
   t.notOk(lines.some((line) => line.startsWith('| cq.one')));
+});
+
+t.test('the page says what is kept', async (t) => {
+  const page = readFileSync(new URL('../../docs/verbs/FOREIGN.md', import.meta.url), 'utf8');
+  t.ok(page === describeResults(readResults(), readFigures()), 'npm run test:foreign -- --write');
 });
 
 t.test('a question of several lines reaches the other guest through the host', async (t) => {
@@ -103,7 +108,7 @@ t.test('figures are ratios of medians to those of soft-RoCE, and more is better'
   reader.push('  # figure of speech');
   t.same(reader.ratios('mthca'), { 'latency-64': 3 }, 'without a value to compare with there is none');
   const lines = describeResults({}, { mthca: reader.ratios('mthca') }).split('\n');
-  t.ok(lines.includes('| latency of `ib_send_lat`, 64 bytes | 3 | 2 |'));
+  t.ok(lines.includes('| latency of `ib_send_lat`, 64 bytes | 3 | 5 |'));
 });
 
 t.test('a folder among the scripts of suites is no script', async (t) => {
