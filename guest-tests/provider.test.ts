@@ -2,11 +2,13 @@
 /**
  * The user-space provider as libibverbs of the guest can load it: compiled without a warning, bound
  * to libibverbs' interface of providers, with no symbols of its own to the outside, and with no
- * symbol of a C library newer than that of the guest, whatever this machine has.
+ * symbol of a C library newer than that of the guest, whatever this machine has. And its choice
+ * between doorbell and none, in a program of this machine.
  */
+import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { run } from '../qemu/setup/tools/command.ts';
-import { provideVerbsProvider } from '../qemu/setup/verbs-provider.ts';
+import { provideProviderProgram, provideVerbsProvider } from '../qemu/setup/verbs-provider.ts';
 
 /** Debian 13 has this version of the C library. */
 const GUEST_LIBRARY = [2, 41] as const;
@@ -14,6 +16,28 @@ const INTERFACE = /\bverbs_register_driver_([0-9]+)@IBVERBS_PRIVATE_([0-9]+)$/m;
 
 // The provider may have to be compiled.
 t.setTimeout(0);
+
+t.test('it rings where the adapter does not look at the tail by itself, and only there', async (t) => {
+  const source = fileURLToPath(new URL('harness/provider-posting.c', import.meta.url));
+  const program = await provideProviderProgram(source, ['vu_posting.c', 'vu_doorbell.c']);
+  const lines = (await run(program, [])).trimEnd().split('\n');
+  const [one, two] = ['tail 8, collected 0', 'tail 9, collected 0'];
+  const rang = ', rang 5 for 7';
+  // Way of posting, shadow tails of the function, mark of the queue, commands.
+  t.same(lines, [
+    `auto 0 0 1: ${one}${rang}`,
+    `auto 0 0 2: ${two}${rang}`,
+    `auto 0 1 1: ${one}${rang}`,
+    `auto 0 1 2: ${two}${rang}`,
+    `auto 1 0 1: ${one}${rang}`,
+    `auto 1 0 2: ${two}${rang}`,
+    `auto 1 1 1: ${one}`,
+    `auto 1 1 2: ${two}`,
+    `doorbell 1 1 1: ${one}`,
+    `doorbell 1 0 1: ${one}${rang}`,
+    'collect 1 1 2: tail 9, collected 2',
+  ]);
+});
 
 t.test('the provider fits the libibverbs and the C library of the guest', async (t) => {
   const { path, guestPath, configText } = await provideVerbsProvider();

@@ -27,6 +27,7 @@ const LIBRARY = `lib${NAME}-rdmav34.so`;
 const DRIVER = fileURLToPath(new URL('../../guest-tests/driver', import.meta.url));
 const SOURCES = fileURLToPath(new URL('../../guest-tests/provider', import.meta.url));
 const ABI = 'vuhca-abi.h';
+const PROGRAM = 'program';
 /** The headers of the adapter and of the kernel module. */
 const SHARED = [join(DRIVER, 'vuhca_hw.h'), join(DRIVER, 'ib', ABI)];
 const WARNINGS = [
@@ -55,11 +56,41 @@ export async function provideVerbsProvider(): Promise<VerbsProvider> {
   };
 }
 
-async function compile(headers: ProviderHeaders, target: string): Promise<void> {
+/**
+ * A program of this machine: the source at `path` together with files of the provider. The headers
+ * are those of the guest, the C library is the machine's own. Throws CommandError.
+ */
+export async function provideProviderProgram(path: string, units: readonly string[]): Promise<string> {
+  const headers = await provideProviderHeaders();
+  const sources = [...units.map((name) => join(SOURCES, name)), path];
+  const files = [...listFiles(SOURCES, /\.h$/).map((name) => join(SOURCES, name)), ...SHARED, ...sources];
+  const directory = await provide({
+    name: 'provider-program',
+    key: [RECIPE_VERSION, headers.sysroot, files.map((file) => readFileSync(file, 'utf8'))],
+    outputs: [PROGRAM],
+    label: 'compiling a program of the verbs provider',
+    build: async (target) => {
+      const flags = ['-std=gnu11', '-O2', '-c', '-include', 'config.h', ...WARNINGS];
+      const folders = await includeFolders(headers, target);
+      const objects = sources.map((_, index) => join(target, `${index}.o`));
+      for (const [index, source] of sources.entries())
+        await run('gcc', [`--sysroot=${headers.sysroot}`, ...flags, ...folders, '-o', objects[index], source]);
+      await run('gcc', ['-o', join(target, PROGRAM), ...objects]);
+    },
+  });
+  return join(directory, PROGRAM);
+}
+
+/** Words for the compiler. Makes the header of the interface with the kernel below `target`. */
+async function includeFolders(headers: ProviderHeaders, target: string): Promise<string[]> {
   const made = join(target, 'include');
   mkdirSync(join(made, 'kernel-abi'), { recursive: true });
   await run('python3', [headers.abiScript, join(DRIVER, 'ib', ABI), join(made, 'kernel-abi', ABI)]);
-  const folders = [made, headers.include, DRIVER, join(DRIVER, 'ib'), SOURCES].map((folder) => `-I${folder}`);
+  return [made, headers.include, DRIVER, join(DRIVER, 'ib'), SOURCES].map((folder) => `-I${folder}`);
+}
+
+async function compile(headers: ProviderHeaders, target: string): Promise<void> {
+  const folders = await includeFolders(headers, target);
   const sources = listFiles(SOURCES, /\.c$/);
   await run('gcc', [
     ...[`--sysroot=${headers.sysroot}`, ...FLAGS, ...WARNINGS, ...folders, '-o', join(target, LIBRARY)],
