@@ -61,8 +61,9 @@ export class ConnectedTransport {
     this.#records = records;
     const fail: FailResponder = (qp, event, fault, detail) => this.#failResponder(qp, event, fault, detail);
     this.reads = new ResponseReads(timing);
+    const takeLoans = (): void => parts.takeLoans();
     const awaitTurn = (state: ResponderState): void => this.requester.awaitTurn(state, lanes.placeAnswer(state.qp));
-    this.answers = new ResponderAnswers({ ports, keys, reader, reads: this.reads, fail, awaitTurn });
+    this.answers = new ResponderAnswers({ ports, keys, reader, reads: this.reads, fail, awaitTurn, takeLoans });
     const { timers, resends, answers } = this;
     this.requester = new Requester({
       ...{ ports, portsOfFunction, timers, keys, clock, records, answers, resends },

@@ -32,6 +32,7 @@ function countLoans(fixture: AdapterFixture): number {
 for (const [name, opcode] of [
   ['WRITE', SendOpcode.RDMA_WRITE],
   ['SEND', SendOpcode.SEND],
+  ['READ', SendOpcode.RDMA_READ],
 ] as const)
   t.test(`RC ${name}: long packets take one copy, and arrive as they were sent`, async (t) => {
     const fixture = lendingFixture();
@@ -40,8 +41,9 @@ for (const [name, opcode] of [
       const source = fixture.createBuffer(fixture.random.bytes(size));
       const target = fixture.createBuffer(size);
       const before = fixture.host.loans;
+      const isRead = opcode === SendOpcode.RDMA_READ;
       if (opcode === SendOpcode.SEND) b.postReceive([fixture.sge(target)]);
-      a.post({ ...rdma(fixture, opcode, source, target, region), opcode });
+      a.post(rdma(fixture, opcode, isRead ? target : source, isRead ? source : target, region));
       t.equal(a.parts.sendCq.take().status, CompletionStatus.SUCCESS, `${size} bytes`);
       fixture.machine.runUntilIdle();
       t.same(target.bytes, source.bytes, `payload of ${size}`);
@@ -130,4 +132,20 @@ t.test('a trace of the receiver keeps the payload', async (t) => {
   fixture.machine.runUntilIdle();
   const [message] = traces.read(b.qpn).messages;
   t.same(Buffer.concat(message.packets.map(({ payload }) => payload)), Buffer.from(source.bytes));
+});
+
+t.test('a trace of either end of a READ keeps the data', async (t) => {
+  const fixture = lendingFixture();
+  const { a, b, region } = connect(fixture, { pathMtu: PATH_MTU_4096 });
+  const traces = new TraceFixture(fixture);
+  for (const { qpn } of [a, b]) {
+    traces.modify(qpn);
+    const [source, target] = [fixture.createBuffer(fixture.random.bytes(4096)), fixture.createBuffer(4096)];
+    a.post(rdma(fixture, SendOpcode.RDMA_READ, target, source, region));
+    a.parts.sendCq.take();
+    fixture.machine.runUntilIdle();
+    const [message] = traces.read(qpn).messages.slice(-1);
+    t.same(Buffer.concat(message.packets.map(({ payload }) => payload)), Buffer.from(source.bytes));
+    traces.modify(qpn, { enable: 0 });
+  }
 });

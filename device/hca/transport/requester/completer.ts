@@ -21,6 +21,7 @@ import {
   syndromeOf,
 } from '../../../../protocol/infiniband/syndrome.ts';
 import { CompletionStatus, FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
+import { ArrivedPayload } from '../../../fabric/port/arrived-payload.ts';
 import type { PacketRing } from '../../../fabric/port/packet-ring.ts';
 import type { AdapterClock } from '../../../host.ts';
 import { noteStep, Step } from '../../function/timeline.ts';
@@ -56,6 +57,7 @@ export class Completer {
   timeouts = 0;
   ghosts = 0;
   readonly #parts: CompleterParts;
+  readonly #payload = new ArrivedPayload();
   readonly #original = new Uint8Array(ATOMIC_BYTES);
   readonly #originalView = new DataView(this.#original.buffer);
   readonly #originalBytes = { bytes: this.#original, words: new Int32Array(this.#original.buffer) };
@@ -159,7 +161,8 @@ export class Completer {
     const done = record.responsesReceived * qp.pathMtuBytes;
     const { payloadOffset, payloadLengthBytes: length } = packet;
     record.trace?.keepAnswer(record.traceBlock, done, packet, ring, packet.lrhOffset, payloadOffset, length);
-    return record.list.scatter(qp, done, ring, payloadOffset, length);
+    const { block, offset } = this.#payload.locate(ring, payloadOffset);
+    return record.list.scatter(qp, done, block, offset, length);
   }
 
   /** IBTA 9.7.6.2.3: a malformed response, or one that local memory cannot take. */

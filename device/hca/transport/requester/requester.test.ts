@@ -322,6 +322,7 @@ t.test('local operations take no PSN; one that ends the connection ends the turn
   bench.local.push(FaultKind.KEY_STATE);
   t.equal(bench.serve(), 1);
   t.equal(failing.fault, FaultKind.KEY_STATE);
+  t.same(bench.performed, [1, 2], 'loans end before each');
   const ended = new Bench();
   ended.add(SendOpcode.NOP, 0, kind);
   ended.add(SendOpcode.SEND, 1);

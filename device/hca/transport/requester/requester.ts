@@ -260,6 +260,7 @@ export class Requester implements PausedRequester {
     const state = this.#state;
     state.step = RequesterStep.LOCAL;
     const record = this.#record;
+    this.#parts.answers.takeLoans();
     const fault = this.#parts.local.perform(state.qp, record);
     if (fault !== FaultKind.NONE) return this.#fail(fault);
     this.#work++;

@@ -40,7 +40,10 @@ export interface SendRecordLifeParts {
   readonly lanes: TransmitVirtualLanes;
   /** The send queue may be read again. */
   schedule(qp: QueuePair): void;
-  /** Software may use memory of messages that did not end well: loans of payload end. */
+  /**
+   * Software may use memory of messages that did not end well, or of READs of the peer: loans of
+   * payload end.
+   */
   takeLoans(): void;
 }
 
@@ -138,7 +141,7 @@ export class SendRecordLife implements RecordEndings {
   dispose(state: RequesterState, report: boolean): void {
     const { qp } = state;
     this.#timers.turnOff(state);
-    if (state.recordCount > 0) this.#parts.takeLoans();
+    this.#parts.takeLoans();
     for (let record = state.shift(); record !== undefined; record = state.shift()) {
       record.trace?.endRecord(state, record, CompletionStatus.FLUSHED, FaultKind.NONE);
       if (report) postSendCompletion(qp, record.sequence, record.opcode, CompletionStatus.FLUSHED, FaultKind.NONE);

@@ -65,7 +65,7 @@ class Bench {
       reader: { credits: () => this.credits } as never,
       reads: new ResponseReads(new DmaTiming(clock, { dmaLatencyNs: latencyNs })),
       fail: (_qp, event, fault, detail) => this.failures.push([event, fault, detail]),
-      awaitTurn: () => this.turns++,
+      ...{ awaitTurn: () => this.turns++, takeLoans: () => {} },
     });
   }
 

@@ -15,6 +15,7 @@ import { newPacketFields } from '../../../../protocol/infiniband/packet-fields.t
 import { addPsn, psnDistance } from '../../../../protocol/infiniband/psn.ts';
 import { CREDITS_UNLIMITED, creditField, syndromeOf } from '../../../../protocol/infiniband/syndrome.ts';
 import { CompletionStatus, FaultKind, QpState } from '../../../../protocol/layout/gen/values.gen.ts';
+import { LOAN_MIN_BYTES } from '../../../fabric/port/packet-ring.ts';
 import type { Port } from '../../../fabric/port/port.ts';
 import { noteStep, Step } from '../../function/timeline.ts';
 import { PACKET_COST_BYTES } from '../../lane/owner-turns.ts';
@@ -36,6 +37,8 @@ export interface ResponderAnswersParts {
   readonly reader: ReceiveQueueReader;
   readonly reads: ResponseReads;
   readonly fail: FailResponder;
+  /** Ends all loans of payload. */
+  takeLoans(): void;
   /** The QP has READ data: `serveData` is called in a turn of its lane. */
   awaitTurn(state: ResponderState): void;
 }
@@ -58,6 +61,11 @@ export class ResponderAnswers {
   land(): void {
     const { reads } = this.#parts;
     reads.land((state) => this.#wake(state));
+  }
+
+  /** A key may lose its memory now: data of READs that is on loan is copied before. */
+  takeLoans(): void {
+    this.#parts.takeLoans();
   }
 
   /** QPs with acknowledgements that wait for a turn. */
@@ -231,7 +239,11 @@ export class ResponderAnswers {
     const ring = port.ringFor(fields.dlid, fields.serviceLevel);
     const offset = ring.writeOffset;
     const payload = offset + payloadStart(opcode, fields.hasGrh);
-    if (length > 0 && !this.#payloads.read(state, resource, done, length, ring, payload)) return false;
+    const isLent = length >= LOAN_MIN_BYTES && resource.trace === undefined && port.lendsTo(ring);
+    ring.loanBytes = isLent ? length : 0;
+    const isRead = length === 0 || this.#payloads.read(state, resource, done, length, ring, payload);
+    ring.loanBytes = 0;
+    if (!isRead) return false;
     this.#emit(port);
     this.turnCost += PACKET_COST_BYTES + length;
     resource.trace?.keepAnswer(resource.traceBlock, done, fields, ring, offset, payload, length);

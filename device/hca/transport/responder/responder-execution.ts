@@ -15,6 +15,7 @@ import {
   FaultKind,
   QpState,
 } from '../../../../protocol/layout/gen/values.gen.ts';
+import { ArrivedPayload } from '../../../fabric/port/arrived-payload.ts';
 import type { KeyLookup } from '../../protection/key-lookup.ts';
 import { postReceiveCompletion } from '../completions.ts';
 import { MessageKind, type ResponderResource, ResponderStep } from '../state/responder-state.ts';
@@ -25,7 +26,6 @@ import type { ResponderRefusals } from './responder-refusals.ts';
 import type { ResponderRequest } from './responder-request.ts';
 
 const { FIRST, LAST, ONLY, SEND, IMMEDIATE, INVALIDATE } = OpcodeFlag;
-const NO_LOAN = new Uint8Array(0);
 
 export class ResponderExecution {
   readonly #request: ResponderRequest;
@@ -34,8 +34,7 @@ export class ResponderExecution {
   readonly #keys: KeyLookup;
   readonly #atomics: AtomicUnit;
   readonly pages: ResponderPages;
-  /** Payload that is still in the memory of the sender. */
-  readonly #loan: { bytes: Uint8Array; readonly words: Int32Array } = { bytes: NO_LOAN, words: new Int32Array(0) };
+  readonly #payload = new ArrivedPayload();
 
   constructor(
     request: ResponderRequest,
@@ -61,12 +60,9 @@ export class ResponderExecution {
       state.messageBytes = 0;
       state.message = flags & SEND ? MessageKind.SEND : MessageKind.WRITE;
     }
-    const loan = ring.viewOldestLoan();
-    this.#loan.bytes = loan ?? NO_LOAN;
-    const source = loan === undefined ? ring : this.#loan;
-    const offset = loan === undefined ? payloadOffset : 0;
+    const { block, offset } = this.#payload.locate(ring, payloadOffset);
     if (flags & SEND) {
-      if (!state.list.scatter(qp, state.messageBytes, source, offset, length))
+      if (!state.list.scatter(qp, state.messageBytes, block, offset, length))
         return this.pages.await() ?? this.#refusals.failReceiveWqe(FaultKind.DMA_WRITE);
     } else if (length > 0) {
       const address = state.writeAddress + state.messageBytes;
@@ -76,7 +72,7 @@ export class ResponderExecution {
           ? this.#request.region
           : this.#keys.at(address).checkRemote(qp, state.writeRkey, length, AccessFlag.REMOTE_WRITE);
       if (region === undefined) return this.#refusals.refuseAccess(this.#keys.fault, address);
-      if (!region.write(region.owner.dma.at(address), qp, length, source, offset)) {
+      if (!region.write(region.owner.dma.at(address), qp, length, block, offset)) {
         this.#keys.pageFaults.widen(state.writeAddress, state.writeLength);
         return this.pages.await() ?? this.#refusals.refuseOperation(FaultKind.DMA_WRITE);
       }
@@ -93,6 +89,7 @@ export class ResponderExecution {
     const { flags } = packet;
     if (flags & INVALIDATE) {
       const rkey = getIethRKey(ring.view, packet.iethOffset);
+      this.#answers.takeLoans();
       if (!this.#keys.invalidate(qp, rkey)) return this.#refusals.refuseAccess(FaultKind.KEY_STATE, rkey);
     }
     state.message = MessageKind.NONE;

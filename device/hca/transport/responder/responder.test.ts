@@ -49,17 +49,15 @@ t.test('a SEND is placed packet by packet and completes its receive WQE', async 
   t.match(bench.completions[1], { hasImmediate: 0, globalRoute: 1, immediate: 0 });
 });
 
-t.test('a SEND invalidates its key first; a key that may not be invalidated refuses it', async (t) => {
+t.test('a SEND ends loans and invalidates its key first; a key that may not be invalidated refuses it', async (t) => {
   const bench = new Bench();
   bench.receive(op.RC_SEND_ONLY_WITH_INVALIDATE, { bytes: 4, value: 0x77 });
   t.match(bench.completions, [{ hasInvalidate: 1, hasImmediate: 0, immediate: 0x77 }]);
-  t.same(bench.take(), [
-    ['invalidate', 0x77],
-    ['ack', 0],
-  ]);
+  t.same(bench.take(), [['loans'], ['invalidate', 0x77], ['ack', 0]]);
   bench.mayInvalidate = false;
   bench.receive(op.RC_SEND_ONLY_WITH_INVALIDATE, { bytes: 4, value: 0x78 });
   t.match(bench.take(), [
+    ['loans'],
     ['invalidate', 0x78],
     ['nak', NakCode.REMOTE_ACCESS_ERROR, 1],
     ['note'],
