@@ -80,6 +80,12 @@ export interface HostPort {
   publish(at: BusAddress, entry: Uint8Array, entryOffset: number, lengthBytes: number, validBytes: number): boolean;
 
   /**
+   * As `publish`, for an entry of words at a multiple of 4 whose last word says that it is valid.
+   * Optional as `writeWords`.
+   */
+  publishWords?(at: BusAddress, entry: Int32Array, lengthBytes: number): boolean;
+
+  /**
    * Atomic compare-and-swap of the little-endian dword at an address that is a multiple of 4.
    * Returns the value found, as a signed dword (an unsigned one would be a heap number), or
    * undefined when the dword is not mapped for reading and writing.

@@ -69,6 +69,17 @@ t.test('words are the bytes in the order of the machine, in one region and acros
   t.notOk(memory.at(0x2ffc).writeWords(words, 0, 8), 'beyond the region');
 });
 
+t.test('an entry of words is stored as a whole or not at all', async (t) => {
+  const [memory, [first, second]] = withRegions([0x1000, 0x1000, RW], [0x2000, 0x1000, RW]);
+  const words = Int32Array.from({ length: 16 }, (_, index) => -1 - index);
+  t.ok(memory.at(0x1fc0).publishWords(words, 64));
+  t.same(first.bytes.subarray(0xfc0), new Uint8Array(words.buffer));
+  first.bytes.fill(0);
+  t.notOk(memory.at(0x1fe0).publishWords(words, 64), 'in two regions');
+  t.notOk(memory.at(0x2fe0).publishWords(words, 64), 'beyond the last one');
+  t.ok([first, second].every(({ bytes }) => bytes.every((byte) => byte === 0)));
+});
+
 t.test('a range that is not completely mapped is not touched', async (t) => {
   const [memory, [first, second]] = withRegions([0x1000, 0x1000, RW], [0x2000, 0x1000, PROTECTION.read]);
   const ones = new Uint8Array(0x2000).fill(1);

@@ -134,6 +134,21 @@ export class GuestMemory {
     return true;
   }
 
+  /**
+   * Stores words that another processor polls: the last one by itself, behind all others. Address
+   * and `lengthBytes` are multiples of 4. False, with nothing stored, also for a range that is
+   * accessible but lies in two windows.
+   */
+  publishWords(source: Int32Array, lengthBytes: number): boolean {
+    const words = this.#wordsOf(lengthBytes, true);
+    if (words === undefined) return false;
+    const last = lengthBytes / 4 - 1;
+    const to = this.#inWindow / 4;
+    for (let index = 0; index < last; index++) words[to + index] = source[index];
+    Atomics.store(words, to + last, source[last]);
+    return true;
+  }
+
   /** Fills guest memory with one byte value. */
   fill(byte: number, lengthBytes: number): boolean {
     if (!this.covers(lengthBytes, true)) return false;

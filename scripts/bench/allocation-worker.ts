@@ -98,6 +98,7 @@ function accessMemory(guest: GuestMemory, message: number): void {
     guest.at(address).read(record, 0, RECORD_BYTES) &&
     guest.at(address).readWords(recordWords, 0, RECORD_BYTES) &&
     guest.at(address).writeWords(recordWords, 0, RECORD_BYTES) &&
+    guest.at(address).publishWords(recordWords, RECORD_BYTES) &&
     guest.at(address).write(record, 0, RECORD_BYTES) &&
     guest.at(address).writeU32(-1);
   if (!whole) throw new Error(`no memory at 0x${address.toString(16)}`);

@@ -80,6 +80,10 @@ class FlatHost implements HostPort {
     return this.writeMemory(at, entry, entryOffset, lengthBytes);
   }
 
+  publishWords(at: BusAddress, entry: Int32Array, lengthBytes: number): boolean {
+    return this.writeWords(at, entry, 0, lengthBytes);
+  }
+
   compareAndSwap(at: BusAddress, expected: number, desired: number): number | undefined {
     const address = at.value - this.#base;
     if (!(address >= 0 && address + 4 <= this.bytes.length)) return undefined;

@@ -126,6 +126,17 @@ export class Dma implements MemoryLender {
     return true;
   }
 
+  /** As `publish` with a validity word of 4 bytes, by words like `readBlock`. */
+  publishBlock(subject: FaultSubject, entry: WordBlock, lengthBytes: number): boolean {
+    const { bytes, words } = entry;
+    if (this.#host.publishWords === undefined || !this.#byWords(lengthBytes, 0))
+      return this.publish(subject, bytes, lengthBytes, DWORD_BYTES);
+    if (!this.#isExact(lengthBytes) || !this.#host.publishWords(this.#at, words, lengthBytes))
+      return this.#refuse(FaultKind.DMA_WRITE, subject);
+    this.bytesWritten += lengthBytes;
+    return true;
+  }
+
   /** Writes the 8 bytes of `source`, in one store if the address is a multiple of 8. */
   store(subject: FaultSubject, source: WordBlock): boolean {
     if (this.#at.value % STORE_BYTES !== 0) return this.writeBlock(subject, source, 0, STORE_BYTES);

@@ -7,7 +7,6 @@
  */
 
 import {
-  COMPLETION_ENTRY_SEQUENCE_BYTES,
   COMPLETION_ENTRY_SIZE,
   setCompletionEntrySequence,
   setCompletionEntryTimestampHigh,
@@ -22,6 +21,7 @@ import { EventType, FaultKind, FaultObject, NotifyState } from '../../../protoco
 import type { EventQueue } from '../events/event-queue.ts';
 import { EventRecord } from '../function/event-record.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
+import { ScratchBlock } from '../function/scratch-block.ts';
 import { Step } from '../function/timeline.ts';
 import { EventCause, NoEvent, quietStates } from '../function/timeline-values.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
@@ -33,8 +33,6 @@ import { type CompletionPort, noteCompletion } from './completion-port.ts';
 import type { CompletionTimes } from './completion-times.ts';
 import type { EventModeration, ModeratedQueue } from './event-moderation.ts';
 
-const SEQUENCE_BYTES = COMPLETION_ENTRY_SEQUENCE_BYTES;
-
 /** Last producer count before it wraps. */
 const LAST_COUNT = 2 ** 32 - 1;
 
@@ -42,10 +40,8 @@ const LAST_COUNT = 2 ** 32 - 1;
  * Work space shared by all queues. A CQE is posted as soon as it is filled, and separate buffers
  * for each queue would spread over more memory.
  */
-const entry = new Uint8Array(COMPLETION_ENTRY_SIZE);
-const entryView = new DataView(entry.buffer);
-const record = new Uint8Array(COMPLETION_QUEUE_RECORD_SIZE);
-const recordView = new DataView(record.buffer);
+const entry = new ScratchBlock(COMPLETION_ENTRY_SIZE);
+const record = new ScratchBlock(COMPLETION_QUEUE_RECORD_SIZE);
 const event = new EventRecord();
 
 /** Fields are in the order of use: those that every completion needs come first. */
@@ -109,8 +105,8 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
    * and calls `post`.
    */
   begin(): DataView {
-    entry.fill(0);
-    return entryView;
+    entry.clear();
+    return entry.view;
   }
 
   /**
@@ -125,15 +121,15 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
     if (this.#full()) return this.#fail(FaultKind.CQ_OVERRUN);
     const time = this.owner.localTime;
     time.sample();
-    setCompletionEntryTimestampLow(entryView, 0, time.low);
-    setCompletionEntryTimestampHigh(entryView, 0, time.high);
-    setCompletionEntrySequence(entryView, 0, (this.producerCount + ENTRY_SEQUENCE_FIRST) >>> 0);
+    setCompletionEntryTimestampLow(entry.view, 0, time.low);
+    setCompletionEntryTimestampHigh(entry.view, 0, time.high);
+    setCompletionEntrySequence(entry.view, 0, (this.producerCount + ENTRY_SEQUENCE_FIRST) >>> 0);
     const dma = this.memory.at(this.owner.dma, (this.producerCount % this.entries) * COMPLETION_ENTRY_SIZE);
-    if (!dma.publish(this, entry, COMPLETION_ENTRY_SIZE, SEQUENCE_BYTES)) return this.#fail(FaultKind.DMA_WRITE);
+    if (!dma.publishBlock(this, entry, COMPLETION_ENTRY_SIZE)) return this.#fail(FaultKind.DMA_WRITE);
     this.moderation?.noteCompletion(this);
     this.producerCount = (this.producerCount + 1) >>> 0;
     if (solicited) this.#solicitedCount = this.producerCount;
-    if (this.owner.timeline !== undefined) noteCompletion(this.owner, entryView, this.number, this.producerCount);
+    if (this.owner.timeline !== undefined) noteCompletion(this.owner, entry.view, this.number, this.producerCount);
     if (this.notifyState === NotifyState.ARMED_ALL || (solicited && this.notifyState === NotifyState.ARMED_SOLICITED))
       this.#offerEvent(EventCause.COMPLETION);
     else if (this.owner.timeline !== undefined) this.#noteNoEvent(quietStates[this.notifyState]);
@@ -190,10 +186,10 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
     // The sequence number of the last CQE before the count wraps is 0, as in a slot that was never
     // filled. In the new ring an empty slot must not look like that CQE.
     if ((LAST_COUNT - this.producerCount) >>> 0 < entries - this.#unread()) {
-      entry.fill(0);
-      setCompletionEntrySequence(entryView, 0, LAST_COUNT);
+      entry.clear();
+      setCompletionEntrySequence(entry.view, 0, LAST_COUNT);
       const dma = memory.at(this.owner.dma, (LAST_COUNT % entries) * COMPLETION_ENTRY_SIZE);
-      if (!dma.write(this, entry, 0, COMPLETION_ENTRY_SIZE)) return 'failed';
+      if (!dma.writeBlock(this, entry, 0, COMPLETION_ENTRY_SIZE)) return 'failed';
     }
     this.owner.translations.give(this.translationEntries);
     this.memory = memory;
@@ -268,8 +264,8 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
    */
   #refreshConsumed(): boolean {
     const dma = this.owner.dma.at(this.recordAddress);
-    if (!dma.read(this, COMPLETION_QUEUE_RECORD_SIZE, record, 0)) return true;
-    const consumed = getCompletionQueueRecordConsumed(recordView, 0);
+    if (!dma.read(this, COMPLETION_QUEUE_RECORD_SIZE, record.bytes, 0)) return true;
+    const consumed = getCompletionQueueRecordConsumed(record.view, 0);
     if ((this.producerCount - consumed) >>> 0 > this.entries) return false;
     this.consumed = consumed;
     return true;

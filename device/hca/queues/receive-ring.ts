@@ -22,6 +22,7 @@ import { getSrqRecordTail, SRQ_RECORD_SIZE } from '../../../protocol/layout/gen/
 import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
 import type { Dma } from '../function/dma.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
+import { ScratchBlock } from '../function/scratch-block.ts';
 import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import { EntryMove } from '../memory/move-entries.ts';
@@ -35,11 +36,9 @@ const LARGEST_STRIDE = 512;
 const FIRST_READ_BYTES = 64;
 
 /** Copy of an srq-record, or of the second half of a queue-pair-record: the layout is the same. */
-const record = new Uint8Array(SRQ_RECORD_SIZE);
-const recordView = new DataView(record.buffer);
+const record = new ScratchBlock(SRQ_RECORD_SIZE);
 /** Copy of a WQE, shared by all rings: it is decoded as soon as it is read. */
-const slot = new Uint8Array(LARGEST_STRIDE);
-const slotView = new DataView(slot.buffer);
+const slot = new ScratchBlock(LARGEST_STRIDE);
 
 export class ReceiveRing implements ReceiveSource {
   /** Number of the next WQE to take, and the tail as last read: WQEs before it are posted. */
@@ -65,8 +64,8 @@ export class ReceiveRing implements ReceiveSource {
 
   /** Reads software's tail. An impossible tail is reported as a fault of `subject` and ignored. */
   refresh(owner: UnderlyingFunction, subject: FaultSubject): void {
-    if (!owner.dma.at(this.tailAddress).read(subject, SRQ_RECORD_SIZE, record, 0)) return;
-    const tail = getSrqRecordTail(recordView, 0);
+    if (!owner.dma.at(this.tailAddress).readBlock(subject, SRQ_RECORD_SIZE, record, 0)) return;
+    const tail = getSrqRecordTail(record.view, 0);
     const posted = (tail - this.head) & RECEIVE_ENTRY_SEQUENCE_MASK;
     if (posted <= this.entries) this.tail = tail;
     // A tail behind the head is an old one and harmless.
@@ -96,18 +95,18 @@ export class ReceiveRing implements ReceiveSource {
     const stride = this.strideBytes;
     const dma = this.at(owner.dma, number);
     const first = Math.min(stride, FIRST_READ_BYTES);
-    if (!dma.read(subject, first, slot, 0)) return FaultKind.DMA_READ;
-    const count = getReceiveEntrySgeCount(slotView, 0);
+    if (!dma.readBlock(subject, first, slot, 0)) return FaultKind.DMA_READ;
+    const count = getReceiveEntrySgeCount(slot.view, 0);
     const length = RECEIVE_ENTRY_SIZE + count * SGE_SIZE;
-    const wellFormed = count <= SGE_MAX && length <= stride && getReceiveEntrySequence(slotView, 0) === number;
+    const wellFormed = count <= SGE_MAX && length <= stride && getReceiveEntrySequence(slot.view, 0) === number;
     if (!wellFormed) {
       owner.faults.report(FaultKind.RECEIVE_ENTRY, subject, dma.address);
       return FaultKind.RECEIVE_ENTRY;
     }
-    if (length > first && !dma.at(dma.address + first).read(subject, length - first, slot, first))
+    if (length > first && !dma.at(dma.address + first).readBlock(subject, length - first, slot, first))
       return FaultKind.DMA_READ;
-    list.addFrom(slotView, RECEIVE_ENTRY_SIZE, count);
-    if (owner.timeline !== undefined) noteEntry(owner, subject.number, number, slotView, RECEIVE_ENTRY_SIZE, count);
+    list.addFrom(slot.view, RECEIVE_ENTRY_SIZE, count);
+    if (owner.timeline !== undefined) noteEntry(owner, subject.number, number, slot.view, RECEIVE_ENTRY_SIZE, count);
     return FaultKind.NONE;
   }
 

@@ -20,6 +20,7 @@ import {
 import { FaultKind, QpState } from '../../../protocol/layout/gen/values.gen.ts';
 import type { PcbAllocator } from '../collect/pcb-allocator.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import { ScratchBlock } from '../function/scratch-block.ts';
 import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
@@ -44,8 +45,7 @@ export class CommandFetcher implements CommandReads {
   readonly #lanes: TransmitVirtualLanes;
   readonly #scheduler: DoorbellScheduler;
   readonly #quantum: number;
-  readonly #record = new Uint8Array(QUEUE_PAIR_RECORD_SIZE);
-  readonly #recordView = new DataView(this.#record.buffer);
+  readonly #record = new ScratchBlock(QUEUE_PAIR_RECORD_SIZE);
 
   /**
    * `shared`: several functions share the adapter. `quantum`: commands per turn of a send queue.
@@ -156,11 +156,11 @@ export class CommandFetcher implements CommandReads {
     const slots = slotsOf(qp);
     const { entries, recordAddress } = slots;
     qp.owner.announced?.lookAgain();
-    if (!qp.owner.dma.at(recordAddress).read(qp, QUEUE_PAIR_RECORD_SIZE, this.#record, 0)) {
+    if (!qp.owner.dma.at(recordAddress).readBlock(qp, QUEUE_PAIR_RECORD_SIZE, this.#record, 0)) {
       qp.life.fail(qp, FaultKind.DMA_READ);
       return 0;
     }
-    const tail = getQueuePairRecordSendTail(this.#recordView, 0);
+    const tail = getQueuePairRecordSendTail(this.#record.view, 0);
     const posted = (tail - qp.nextSequence) & SEND_COMMAND_SEQUENCE_MASK;
     if (posted <= entries) {
       slots.tail = tail;

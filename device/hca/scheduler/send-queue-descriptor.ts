@@ -23,6 +23,7 @@ import {
 import { FaultKind, LinkCheck } from '../../../protocol/layout/gen/values.gen.ts';
 import type { Dma } from '../function/dma.ts';
 import type { FaultLog } from '../function/fault-log.ts';
+import { ScratchBlock } from '../function/scratch-block.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
 /** Values of nextState. */
@@ -39,10 +40,8 @@ const POSITION_BYTES = 12;
 export class SendQueueDescriptors {
   readonly #dma: Dma;
   readonly #faults: FaultLog;
-  readonly #bytes = new Uint8Array(SEND_QUEUE_DESCRIPTOR_SIZE);
-  readonly #view = new DataView(this.#bytes.buffer);
-  readonly #found = new Uint8Array(LINK_BYTES);
-  readonly #foundView = new DataView(this.#found.buffer);
+  readonly #shown = new ScratchBlock(SEND_QUEUE_DESCRIPTOR_SIZE);
+  readonly #found = new ScratchBlock(LINK_BYTES);
   /** Link dwords of an unlinked queue and of the last queue of a list. */
   readonly #null: number;
   readonly #last: number;
@@ -58,7 +57,7 @@ export class SendQueueDescriptors {
   publish(qp: QueuePair): boolean {
     this.#linkOf(qp);
     this.#setPosition(qp, qp.stopped ? 1 : 0);
-    return this.#dma.at(qp.descriptorAddress).write(qp, this.#bytes, 0, SEND_QUEUE_DESCRIPTOR_SIZE);
+    return this.#dma.at(qp.descriptorAddress).writeBlock(qp, this.#shown, 0, SEND_QUEUE_DESCRIPTOR_SIZE);
   }
 
   /**
@@ -74,13 +73,13 @@ export class SendQueueDescriptors {
   /** Writes what follows the link: the scheduler has read commands (par. 76). */
   writePosition(qp: QueuePair): void {
     this.#setPosition(qp, 0);
-    this.#dma.at(qp.descriptorAddress + LINK_BYTES).write(qp, this.#bytes, LINK_BYTES, POSITION_BYTES);
+    this.#dma.at(qp.descriptorAddress + LINK_BYTES).writeBlock(qp, this.#shown, LINK_BYTES, POSITION_BYTES);
   }
 
   /** Writes the link only. */
   writeLink(qp: QueuePair): void {
     this.#linkOf(qp);
-    this.#dma.at(qp.descriptorAddress).write(qp, this.#bytes, 0, LINK_BYTES);
+    this.#dma.at(qp.descriptorAddress).writeBlock(qp, this.#shown, 0, LINK_BYTES);
   }
 
   /** The compare-and-swap has linked a queue whose turn begins at once. */
@@ -105,15 +104,15 @@ export class SendQueueDescriptors {
   }
 
   #setPosition(qp: QueuePair, destroyed: number): void {
-    setSendQueueDescriptorNextSequence(this.#view, 0, qp.nextSequence);
-    setSendQueueDescriptorDestroyed(this.#view, 0, destroyed);
-    setSendQueueDescriptorQpn(this.#view, 0, qp.number);
-    setSendQueueDescriptorTail(this.#view, 0, qp.sendSlots?.tail ?? 0);
+    setSendQueueDescriptorNextSequence(this.#shown.view, 0, qp.nextSequence);
+    setSendQueueDescriptorDestroyed(this.#shown.view, 0, destroyed);
+    setSendQueueDescriptorQpn(this.#shown.view, 0, qp.number);
+    setSendQueueDescriptorTail(this.#shown.view, 0, qp.sendSlots?.tail ?? 0);
   }
 
   #read(qp: QueuePair): number | undefined {
-    if (!this.#dma.at(qp.descriptorAddress).read(qp, LINK_BYTES, this.#found, 0)) return undefined;
-    return this.#foundView.getInt32(0, true);
+    if (!this.#dma.at(qp.descriptorAddress).readBlock(qp, LINK_BYTES, this.#found, 0)) return undefined;
+    return this.#found.view.getInt32(0, true);
   }
 
   #swap(qp: QueuePair): number | undefined {
@@ -135,8 +134,8 @@ export class SendQueueDescriptors {
    * `HostPort.compareAndSwap`.
    */
   #link(state: number, qpn: number): number {
-    setSendQueueDescriptorNextQpn(this.#view, 0, qpn);
-    setSendQueueDescriptorNextState(this.#view, 0, state);
-    return this.#view.getInt32(0, true);
+    setSendQueueDescriptorNextQpn(this.#shown.view, 0, qpn);
+    setSendQueueDescriptorNextState(this.#shown.view, 0, state);
+    return this.#shown.view.getInt32(0, true);
   }
 }

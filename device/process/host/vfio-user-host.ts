@@ -172,6 +172,13 @@ export class VfioUserHost implements OrderableHost {
     return memory.at(address + bodyBytes).write(entry, at, validBytes);
   }
 
+  publishWords(at: BusAddress, entry: Int32Array, lengthBytes: number): boolean {
+    return (
+      this.context.memory.at(at.value).publishWords(entry, lengthBytes) ||
+      this.publish(at, new Uint8Array(entry.buffer, entry.byteOffset, lengthBytes), 0, lengthBytes, DWORD_BYTES)
+    );
+  }
+
   compareAndSwap({ value: address }: BusAddress, expected: number, desired: number): number | undefined {
     const { memory } = this.context;
     const found = memory.at(address).compareExchangeU32(expected, desired);

@@ -170,7 +170,6 @@ export function setCompletionEntryTimestampLow(view: DataView, base: number, val
 
 /** Running number of the entry, from 1. */
 export const COMPLETION_ENTRY_SEQUENCE_OFFSET = 60;
-export const COMPLETION_ENTRY_SEQUENCE_BYTES = 4;
 export function getCompletionEntrySequence(view: DataView, base: number): number {
   return view.getUint32(base + 60, true);
 }
