@@ -68,8 +68,8 @@ t.test('the same holds for FLUSH and ATOMIC WRITE', async (t) => {
 });
 
 t.test('seeds that found a defect', async (t) => {
-  // 5293: a late duplicate of a READ through a window invalidated since failed the connection.
-  // 111: an unreliable QP kept an entry of a shared queue, and software filled no slot behind it.
+  // 5293: a late duplicate of a READ failed the connection, because its window was invalid by then.
+  // 111: an unreliable QP kept an entry of a shared queue, and software filled no later slot.
   // 4399, 6334: a QP was reset in the middle of a message and gave its entry back to the shared
   // queue, over a good wire.
   // 194, 206: an ACK overtook packets that were sent again over a slow wire.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * One end of a connection in a chaos run: a QP that requests and responds, the memory and keys that
- * it exposes, and the facts by which its completions are judged (may the QP fail, may a CQ
- * overflow). A completion or a byte that no fact explains throws an error. Called by `run.ts`.
+ * it exposes, and the facts by which its completions are judged (whether the QP may fail, whether a
+ * CQ may overflow). A completion or a byte that no fact explains throws an error. Called by
+ * `run.ts`.
  */
 import { AccessFlag, QpMask, QpState, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import type { Random } from '../../random.ts';
@@ -38,7 +39,7 @@ export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
   fastKey: FastKey;
   /** The QP may fail, or completions may be lost, for a known reason. */
   mayFail = false;
-  /** Software has put the QP into ERR: it answers nothing, not even a NAK. */
+  /** Software has put the QP into ERR, so it answers nothing, not even by a NAK. */
   isStopped = false;
   /** The QP is in RESET, or gone with its function: no completion follows. */
   isDead = false;
@@ -124,7 +125,7 @@ export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
     this.sender.post(this.window.bind());
   }
 
-  /** Ends the old connection. The completions so far are judged; outstanding requests have none. */
+  /** Ends the old connection. Checks the completions so far; outstanding requests get none. */
   disconnect(): void {
     this.reap();
     this.qp.toReset();
@@ -154,7 +155,7 @@ export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
     sender.post(sender.mustSignal ? { ...drawn, request: { ...drawn.request, signaled: true } } : drawn);
   }
 
-  /** Posts a signaled NOP: when it has completed, so have all requests before it. */
+  /** Posts a signaled NOP: its completion shows that all requests before it have completed. */
   sendLast(): void {
     if (!this.isDead) this.sender.post(this.source.drawNothing(true));
   }
@@ -229,7 +230,7 @@ export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
     if (!this.isDead) this.qp.ring();
   }
 
-  /** Checks that all sends and receives have completed. For a QP in error, at rest. */
+  /** Checks that all sends and receives have completed. Called for a QP in error, at rest. */
   checkComplete(): void {
     if (this.isDead || this.mayOverflow) return;
     this.expect(this.sender.outstanding === 0, `${this.sender.outstanding} sends never completed`);

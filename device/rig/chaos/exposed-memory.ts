@@ -26,7 +26,7 @@ export interface PostedWrite {
 export class ExposedMemory {
   readonly region: DriverMemoryRegion;
   readonly slotBytes: number;
-  /** R_Key for the other end: the region's, or that of a window. */
+  /** R_Key for the other end: that of the region or of a window. */
   rkey: number;
   readonly #fixture: AdapterFixture;
   readonly #buffer: Buffer;
@@ -51,7 +51,7 @@ export class ExposedMemory {
     this.rkey = this.region.rkey;
   }
 
-  /** The key is invalid: no byte may change. */
+  /** The key is invalid, so no byte may change. */
   get isFrozen(): boolean {
     return this.#snapshot !== undefined;
   }
@@ -72,7 +72,7 @@ export class ExposedMemory {
     return this.slotAddress(SLOTS);
   }
 
-  /** 0: the counter, 1: the cell to swap. */
+  /** 0 is the counter, 1 the cell to swap. */
   cellAddress(cell: 0 | 1): number {
     return this.slotAddress(SLOTS + 1) + cell * CELL_BYTES;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Adapters that live long: the runs of one seed after the other, on the same two adapters, with
- * pauses. Before each run drivers reset their functions and bring them up again, after which an
- * adapter holds what it held at first. Called by `chaos.test.ts` and `npm run simulate -- chaos
+ * Adapters that live long: runs of one seed after another, on the same two adapters, with pauses.
+ * Before each run drivers reset their functions and bring them up again, after which an adapter
+ * holds what it held at the start. Called by `chaos.test.ts` and `npm run simulate -- chaos
  * --hours`.
  */
 import { Random } from '../../random.ts';
@@ -36,7 +36,7 @@ export function* liveLong(seed: number, lengthNs: number): Generator<Life, void,
   }
 }
 
-/** Functions are reset and brought up at `atNs`. Describes what is left of what was before. */
+/** Resets the functions and brings them up at `atNs`. Describes state that has survived. */
 function restart(adapters: Adapters, atNs: number, atFirst: readonly string[]): string | undefined {
   for (const [index, fixture] of adapters.entries()) {
     const { machine } = fixture;

@@ -17,7 +17,7 @@ const MEMORY_BYTES = 1 << 22;
  * more than a run.
  */
 const MEMORIES = [new Uint8Array(MEMORY_BYTES), new Uint8Array(MEMORY_BYTES)] as const;
-/** Contexts of adapters whose reads take time: few, so that reads wait for each other. */
+/** DMA contexts of adapters whose reads take time: few, so that reads wait for each other. */
 const DMA_CONTEXTS = 6;
 const ADAPTER = {
   portQueuePackets: 24,
@@ -28,7 +28,7 @@ const ADAPTER = {
   /** More than the QPs of a side: each QP has a lane of its own. */
   laneCount: 8,
 } as const;
-/** Most reads that wait for each other when the QPs of a side are flushed. */
+/** Most reads that wait one after another when the QPs of a side are flushed. */
 const READS_IN_A_ROW = 100;
 const ROUNDS_MAX = 20_000;
 /** Rounds between two checks of the invariants. */
@@ -79,7 +79,10 @@ export class Network {
     this.work();
   }
 
-  /** Advances until nothing is pending, at most by `limitNs`. False: something is still pending. */
+  /**
+   * Advances until nothing is pending, at most by `limitNs`. Returns false when something is still
+   * pending.
+   */
   runDry(limitNs: number): boolean {
     const endNs = this.nowNs + limitNs;
     this.work();

@@ -17,7 +17,7 @@ import type { WindowKey } from './window-key.ts';
 const INLINE_MAX = 200;
 const CELL_BYTES = 8;
 
-/** The memory and the keys that the other end of the connection gives away. */
+/** The memory and the keys that the other end of the connection exposes. */
 interface RemoteTargets {
   readonly memory: ExposedMemory;
   readonly window: WindowKey;
@@ -211,7 +211,7 @@ export class OperationSource {
     return { ...newOperation('FLUSH'), request: { ...this.#options(), opcode: SendOpcode.FLUSH, remote, flush } };
   }
 
-  /** Executed once and in its place, like an atomic, although it finds nothing out. */
+  /** Executed once and in order, like an atomic, although it returns no value. */
   #drawAtomicWrite(): Operation {
     const cell = this.#random.pick([0, 1] as const);
     const after = BigInt(this.#random.next());

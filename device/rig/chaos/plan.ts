@@ -41,7 +41,7 @@ export interface ConnectionPlan {
   /** Receive entries outstanding at most; few make a slow receiver. */
   readonly receiveDepth: number;
   readonly windowKind: MwKind;
-  /** FLUSH and ATOMIC WRITE are among the requests. */
+  /** The requests include FLUSH and ATOMIC WRITE. */
   readonly placement: boolean;
 }
 

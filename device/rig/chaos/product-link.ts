@@ -57,7 +57,7 @@ export class ProductLink implements Wire {
     return moved;
   }
 
-  /** Replaces the link unless it is good already: packets in flight are lost a last time. */
+  /** Replaces the link unless it is good already: packets in flight are lost for the last time. */
   heal(): void {
     const { drop, duplicate, reorder, corrupt, delayNs, bitsPerSecond, flaps } = this.#plan;
     if (drop + duplicate + reorder + corrupt + flaps.length === 0) return;

@@ -20,7 +20,7 @@ const END_NS = 20e9;
 /** Time between two polls by software at the end of a run. */
 const PAUSE_NS = 1e6;
 const RECEIVES = 16;
-/** In a run with pauses, a pause follows one in so many requests. */
+/** In a run with pauses, a pause follows one request in this many. */
 const PAUSED = 20;
 /**
  * Distance of the PSNs of a connection from those of the previous one. The reconnections of a run
@@ -45,9 +45,9 @@ export interface ChaosOptions {
   readonly dmaLatencyNs?: number;
   /** Adapters whose functions have just been brought up, instead of new ones. */
   readonly adapters?: Adapters;
-  /** Longest pause behind a request; 0: there are no pauses. */
+  /** Longest pause behind a request; 0: no pauses. */
   readonly pauseNs?: number;
-  /** FLUSH and ATOMIC WRITE are among the requests. */
+  /** The requests include FLUSH and ATOMIC WRITE. */
   readonly placement?: boolean;
 }
 

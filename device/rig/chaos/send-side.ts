@@ -21,7 +21,7 @@ const { SUCCESS, FLUSHED, LOCAL_QP_OPERATION_ERROR, RETRY_EXCEEDED, RNR_RETRY_EX
 export interface SendingEnd extends EndState {
   failed: boolean;
   readonly source: { noteAtomic(step: AtomicStep): void };
-  /** The wire loses and changes nothing. */
+  /** The wire neither loses nor changes packets. */
   readonly wireIsGood: boolean;
   readonly portMayFail: boolean;
   /** The end that receives. */
@@ -64,7 +64,7 @@ export class SendSide {
     return this.outstanding < SEND_ENTRIES - 1;
   }
 
-  /** Without a completion now and then, software cannot know that its queue has room. */
+  /** Only an occasional completion tells software that its queue has room. */
   get mustSignal(): boolean {
     return this.outstanding >= SEND_ENTRIES / 2;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The management agents of a whole adapter: its first port asks its second one over the cable
- * between them (IBTA 14.2, 16.1). Nothing but the adapter answers.
+ * between them (IBTA 14.2, 16.1). Only the adapter answers.
  */
 import t from 'tap';
 import {

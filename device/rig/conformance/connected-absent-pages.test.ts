@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Requests of a peer that meet absent pages (IBTA 9.7.5.2.8; docs/FEATURES.md, On-demand
- * paging): how the RNR timer grows, and what of it a later request with the same PSN finds.
+ * paging): how the RNR timer grows, and how much of that growth a later request with the same PSN
+ * meets.
  */
 import t from 'tap';
 import { AethKind, BthOpcode, NakCode } from '../../../protocol/infiniband/gen/values.gen.ts';
@@ -30,7 +31,7 @@ class PagedPeer extends PacketPeer {
     this.psn = addPsn(this.psn, packets - 1);
   }
 
-  /** A WRITE of one packet to a page, whose answer may be behind another one. */
+  /** A WRITE of one packet to a page; its answer may follow another one. */
   send(page: number, fields: Partial<PacketFields> = {}): void {
     this.request(BthOpcode.RC_RDMA_WRITE_ONLY, { ...this.#targetAt(page * PAGE, BYTES.length), ...fields }, BYTES);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Packets with fields that requester and responder do not check, each for a reason that
- * docs/COMPLIANCE.md gives ("Checks that are not made"): what such a packet does instead.
+ * docs/COMPLIANCE.md gives ("Checks that are not made"): the effect of such a packet instead.
  */
 import t from 'tap';
 import { BTH_SIZE } from '../../../protocol/infiniband/gen/bth.gen.ts';

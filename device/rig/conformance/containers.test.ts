@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Every list, map and set of the adapter that can grow has a row in docs/LIMITS.md, or a reason
- * here why its size is bounded. The sources are scanned, so an addition needs one of the two.
+ * here why its size is bounded. The sources are scanned, so a new container needs one of the two.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';

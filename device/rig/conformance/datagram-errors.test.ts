@@ -27,7 +27,7 @@ import { ledger } from '../fixtures/ledger.ts';
 const GRH = 40;
 const { LOCAL_LENGTH_ERROR, LOCAL_PROTECTION_ERROR, LOCAL_QP_OPERATION_ERROR } = CompletionStatus;
 
-/** An invalid send request with the status and cause of its failure. */
+/** An invalid send request, with the status and cause of its failure. */
 interface BadSend {
   readonly name: string;
   readonly request: (fixture: AdapterFixture, pair: Pair) => SendRequest;
@@ -179,7 +179,7 @@ for (const { name, request, status, cause } of badSends) {
       const fixture = new AdapterFixture();
       const pair = fixture.createPair();
       fixture.postReceive(pair.receiver, GRH + 4096);
-      // A failed command completes, also if it is unsignaled.
+      // A failed command completes even if it is unsignaled.
       pair.sender.post(pair.to({ signaled: false, ...request(fixture, pair) }), by);
       const entry = pair.sender.parts.sendCq.take(`a failed completion (${name}, by ${by})`);
       t.equal(entry.status, status, `status, by ${by}`);

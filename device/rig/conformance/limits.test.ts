@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Every size and count that a guest, a peer or a client decides has a bound: docs/LIMITS.md lists
- * them, and this test compares its tables with the constants of the code, and drives the cheap ones
- * to their edge. An addition that others can make grow needs a row.
+ * them, and this test compares its tables with the constants of the code, and drives those that are
+ * cheap to reach to their limit. A new list that others can make grow needs a row.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -142,18 +142,18 @@ const bounds: Readonly<Record<string, number>> = {
   'mlx5 SRQs': 2 ** LOG_SHARED_QUEUES,
   'mlx5 multicast groups': 2 ** LOG_GROUPS,
   'queue pairs of an mlx5 multicast group': GROUP_MEMBERS,
-  // Of libvfio-user: protocol/vfio-user/patches, whose text is compared below.
+  // Bounds of libvfio-user, in protocol/vfio-user/patches, whose text is compared below.
   'DMA regions of a client': 1024,
   'mapped memory of a client': 2 * 2 ** 40,
   'mapped memory of all clients': 32 * 2 ** 40,
   'DMA regions of all clients': 40960,
   'bytes of a transfer': 4096,
   'requests of one call': 64,
-  // Of a live process, whose tests compare it.
+  // Bounds of a live process, whose tests compare them.
   'rules of traces': 256,
 };
 
-/** Rows of all tables of the page: its cells. */
+/** Rows of all tables of the page, as lists of cells. */
 function readRows(): string[][] {
   return readFileSync(join(ROOT, 'docs/LIMITS.md'), 'utf8')
     .split('\n')

@@ -53,7 +53,7 @@ t.test('a FLUSH is answered by an empty READ response', async (t) => {
   peer.fixture.finish();
 });
 
-/** Bytes of a WRITE that are in memory when its answer, or that of the FLUSH behind it, leaves. */
+/** Bytes of a WRITE that are in memory when its answer, or that of the FLUSH after it, leaves. */
 function placedAtAnswer(seed: number, flushes: boolean): number {
   // With a receive queue of its own the QP would read its tail for the credits of each answer.
   const peer = newPeer({ shared: true, fixture: { ordering: { mode: 'adversarial', seed }, memoryBytes: 1 << 20 } });

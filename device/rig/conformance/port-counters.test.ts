@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Counters of ports (IBTA 16.1.3.5, 16.1.4): each one that performance management reports for the
- * ports of a switch and of adapters is moved by the traffic that must move it, and no other one.
+ * ports of a switch and of adapters counts the traffic that it must count, and no other counter
+ * does.
  */
 import t, { type Test } from 'tap';
 import { PortPhysicalState } from '../../../protocol/infiniband/mad/gen/values.gen.ts';

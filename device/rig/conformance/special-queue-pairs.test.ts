@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * QP0 and QP1: how their packets differ from those of other QPs, what they receive, and who may
- * have them (IBTA 10.2.4.4, 7.6.3, 7.2.7). The datagrams are for software; those that agents answer
- * are tested with the agents.
+ * QP0 and QP1: how their packets differ from those of other QPs, what they receive, and which
+ * functions may have them (IBTA 10.2.4.4, 7.6.3, 7.2.7). The datagrams are for software; those that
+ * agents answer are tested with the agents.
  */
 
 import t from 'tap';

@@ -16,7 +16,7 @@ const PAIRS = 3;
 const QUEUES = 3;
 const MESSAGES = 18;
 const LONGEST_BYTES = 1500;
-/** The entries of a queue, none of which is used twice. */
+/** The entries of a queue; none is used twice. */
 const ENTRIES = PAIRS * MESSAGES + 2;
 const STEPS_MAX = 20_000;
 const FAULTS = { drop: 0.03, duplicate: 0.03, reorder: 0.03, corrupt: 0.02, delay: 0.03 };
@@ -42,7 +42,7 @@ class Load {
   #destroyed = -1;
 
   constructor(seed: number) {
-    // With a latency, packets wait for their entries, and READs of memory take contexts.
+    // With a latency, packets wait for their entries, and reads of memory take DMA contexts.
     const adapter = { portLink: { kind: 'faulty', seed, faults: FAULTS }, dmaLatencyNs: (seed % 2) * 700 } as const;
     this.xrc = new XrcFixture({ timeout: 8 }, { seed, adapter });
     const { xrc } = this;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The checksum of commands (docs/DOCUMENTS.md decision 2; docs/PROGRAMMING.md). The driver has its
- * own implementation, so that an error of the device's shows.
+ * own implementation, so that an error in the device's shows.
  */
 import { highDword, lowDword } from '../../../protocol/layout/dwords.ts';
 

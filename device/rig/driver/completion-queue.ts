@@ -23,7 +23,7 @@ import type { DriverQueueBuffer } from './queue-buffer.ts';
 interface NotifyRequest {
   readonly solicitedOnly?: boolean;
   readonly clearPending?: boolean;
-  /** Clears EQ pending and does nothing else. */
+  /** Only clears EQ pending. */
   readonly clearOnly?: boolean;
   /** Byte offset of the collect page to write to; the register is used without it. */
   readonly page?: number;

@@ -54,7 +54,7 @@ export class DriverDeviceMemory {
     }
   }
 
-  /** Registers a part of the range: the whole of it, zero-based, unless arguments differ. */
+  /** Registers a part of the range; by default all of it, zero-based. */
   register(
     pd: number,
     access: number = ZERO_BASED,

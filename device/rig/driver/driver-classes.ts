@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The classes of a driver that a test may replace: by ones with planted bugs
- * (device/rig/sanitize), for example.
+ * The classes of a driver that a test may replace, for example by those with planted bugs
+ * (device/rig/sanitize).
  */
 import { CollectPagePool } from './collect-page-pool.ts';
 import { DriverCompletionQueue } from './completion-queue.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A small driver that uses only BARs and guest memory, by docs/PROGRAMMING.md: it brings a function
- * up and creates PDs, MRs, EQs, CQs, QPs, SRQs, windows and send contexts. Used by all in-process
- * tests, and by the suites that run over a vfio-user socket.
+ * A small driver that uses only BARs and guest memory, as docs/PROGRAMMING.md says. It brings a
+ * function up and creates PDs, MRs, EQs, CQs, QPs, SRQs, windows and send contexts. Used by all
+ * in-process tests, and by the suites that run over a vfio-user socket.
  */
 import { highDword, lowDword } from '../../../protocol/layout/dwords.ts';
 import { COMPLETION_QUEUE_RECORD_SIZE } from '../../../protocol/layout/gen/completion-queue-record.gen.ts';
@@ -78,7 +78,7 @@ import type { DriverSendContext } from './send-context.ts';
 import { DriverSharedReceiveQueue } from './shared-receive-queue.ts';
 
 const ENTRY_STRIDE_LOG2 = 6;
-/** Bytes of a line of credit words; it has room for eight send contexts. */
+/** Bytes of a line of credit words, with room for eight send contexts. */
 const CREDIT_LINE_BYTES = 64;
 const SEND_STRIDE_LOG2 = 9;
 const RECEIVE_STRIDE_LOG2 = 9;
@@ -279,7 +279,7 @@ export class Driver {
     return new this.classes.SendContext(this.access, objectNumber, blocks, line);
   }
 
-  /** Guest memory with `content`, or with so many zeros. */
+  /** Guest memory with `content`, or with that many zero bytes. */
   createBuffer(content: Uint8Array | number): DriverBuffer {
     const lengthBytes = typeof content === 'number' ? content : content.length;
     const address = this.allocator.allocate(Math.max(lengthBytes, 1));

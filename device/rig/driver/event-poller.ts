@@ -58,7 +58,7 @@ export class EventPoller {
     return this.serve();
   }
 
-  /** Takes all events, whatever the bytes are: the interrupt handler. */
+  /** Takes all events, whatever the bytes are, as the interrupt handler does. */
   serve(): number {
     let served = 0;
     for (let events = this.events.walk(); events.length > 0; events = this.events.walk()) {
@@ -73,13 +73,13 @@ export class EventPoller {
     return served;
   }
 
-  /** Takes CQEs, then arms with the count taken: a CQE between the two is an event at once. */
+  /** Takes CQEs, then arms with the count taken: a CQE between the two causes an event at once. */
   protected handle(queue: DriverCompletionQueue): void {
     this.take(queue);
     queue.notify();
   }
 
-  /** The slow poll: called periodically, also without any sign of an event. */
+  /** The slow poll: called periodically, even without any sign of an event. */
   deadman(): number {
     const found = this.serve();
     this.stranded += found;

@@ -170,7 +170,7 @@ export class DriverQueuePair {
   toReset(): void {
     this.sendTail = 0;
     this.receiveTail = 0;
-    // The device takes no notice of the tail from here on.
+    // From here on the device ignores the tail.
     setQueuePairRecordWatched(this.#record, 0, 0);
     this.#writeTails();
     this.change({ attributeMask: QpMask.STATE, state: QpState.RESET });
@@ -245,7 +245,7 @@ export class DriverQueuePair {
     this.#writeTails();
   }
 
-  /** True while the device looks at the tail by itself. */
+  /** True while the device watches the tail by itself. */
   get watched(): boolean {
     return getQueuePairRecordWatched(this.#record, 0) === 1;
   }

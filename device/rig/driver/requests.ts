@@ -27,7 +27,7 @@ export interface BringUpRequest {
   readonly levelOnePages?: number;
   /** log2 of the entries of the doorbell overflow buffer; 0: none. */
   readonly overflowEntriesLog2?: number;
-  /** Send queues are watched, for so many us after a find (0: the default of the device). */
+  /** Send queues are watched, for this many us after a find (0: the default of the device). */
   readonly tailWindowUs?: number;
 }
 
@@ -40,7 +40,7 @@ export interface CompletionQueueRequest {
   readonly paged?: boolean;
   /** Index of its secondary summary byte in the event queue. */
   readonly summaryIndex?: number;
-  /** Number of the collect context whose pages request its events; 0: the kernel's alone. */
+  /** Number of the collect context whose pages request its events; 0: only those of the kernel. */
   readonly collectContext?: number;
 }
 

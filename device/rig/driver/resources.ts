@@ -27,7 +27,7 @@ import {
 import { ManagementOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import type { ManagementChannel, ManagementResult } from './management-channel.ts';
 
-/** A change of a QoS level; without `qosLevel` of a whole function or of a lane. */
+/** A change of a QoS level or, without `qosLevel`, of a whole function or a lane. */
 export type ResourceChangeRequest = Pick<ResourceChange, 'resource' | 'target' | 'amount'> & Partial<ResourceChange>;
 
 /** The share of a function; its lane maps are lists of lane numbers. */

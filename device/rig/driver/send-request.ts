@@ -37,7 +37,7 @@ export interface SendRequest {
   readonly opcode?: SendOpcode;
   /** Remote memory of an RDMA or atomic operation. */
   readonly remote?: { readonly address: number; readonly rkey: number };
-  /** Of a FLUSH: where data must be, what is flushed, and the bytes of the range. */
+  /** Of a FLUSH: placement type, selectivity, and length of the range in bytes. */
   readonly flush?: { readonly placementType: number; readonly selectivity?: number; readonly lengthBytes?: number };
   /** Operands of an atomic operation. */
   readonly atomic?: { readonly swapOrAdd: bigint; readonly compare?: bigint };

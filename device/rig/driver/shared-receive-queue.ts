@@ -39,7 +39,7 @@ export class DriverSharedReceiveQueue {
   tail = 0;
   readonly #access: HardwareAccess;
   readonly #management: ManagementChannel;
-  /** The slots; another after a resize. */
+  /** The slots; a resize replaces them. */
   buffer: DriverQueueBuffer;
   readonly #recordAddress: number;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A recorded process with one adapter of one function, and a client of its socket in the same
- * thread: what QEMU would do to the device, step by step. Tests of the live host use it.
+ * thread: it does what QEMU would do to the device, step by step. Tests of the live host use it.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

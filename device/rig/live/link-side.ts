@@ -9,7 +9,7 @@ import { SocketLink, type SocketLinkOptions } from '../../process/host/socket-li
 import { Arrivals, newPort, send } from '../fixtures/port-pair.ts';
 
 const startNs = performance.now() * 1e6;
-/** Ends only what would never end. */
+/** Ends only a wait that would never end. */
 const PATIENCE_MS = 600_000;
 
 /** One side: a port, its link, and a loop that runs it as the pump would. */

@@ -2,8 +2,7 @@
 /**
  * An adapter whose port 1 is linked to another process: `linked-device.ts LIBRARY SOCKET INDEX
  * listen|connect LINK`; without role and link its ports are cabled to each other. Serves until it
- * is killed. It is the only file of these tests that builds an adapter process. Called by
- * linked-process.ts.
+ * is killed. Only this file of these tests builds an adapter process. Called by linked-process.ts.
  */
 import pino from 'pino';
 import { defaultAdapterOptions } from '../../hca/adapter/options.ts';

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A port of a node that tests play: it keeps what software sends, and tests deliver the rest. */
+/**
+ * A port of a node that a test plays: it keeps datagrams that software sends, and the test delivers
+ * those that arrive.
+ */
 import type { MadAddress } from '../../fabric/agents/mad-packet.ts';
 import type { MadPort } from '../../fabric/agents/mad-port.ts';
 
@@ -12,7 +15,7 @@ export class ScriptedMadPort implements MadPort {
   readonly portGuid = Uint8Array.of(0, 0x56, 0x55, 0, 0, 0, 0, 1);
   readonly portNumber = 1;
   lid = 7;
-  /** False: the port has no room. */
+  /** False when the port has no room. */
   hasRoom = true;
   readonly sent: SentMad[] = [];
   /** Called for each datagram that was taken. */

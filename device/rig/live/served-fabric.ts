@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A fabric in simulated time in the place of a live process: what the commands of the control
- * socket use of one, without sockets and guests. Tests of those commands and of what asks for them
- * use it.
+ * A fabric in simulated time in place of a live process: the parts that commands of the control
+ * socket use, without sockets and guests. Tests of those commands and of their clients use it.
  */
 import type { PumpReport } from '../../../protocol/vfio-user/index.ts';
 import { Adapter } from '../../hca/adapter/adapter.ts';
@@ -27,7 +26,7 @@ export const PUMP_REPORT: PumpReport = {
   ...{ passes: 0, waits: 0, sleeps: 0 },
 };
 
-/** As much of a process as its commands use. */
+/** The part of a process that its commands use. */
 export function makeServedFabric({ machine, built, adapterNames, switchNames }: NamedFabric): AdapterProcess {
   let first = 0;
   const served = built.adapters.map((core, index) => {

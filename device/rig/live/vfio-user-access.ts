@@ -14,10 +14,10 @@ import type { HardwareAccess } from '../driver/hardware-access.ts';
 const MEMORY_PAGES = 4096;
 const PCI_COMMAND = 4;
 const MEMORY_AND_BUS_MASTER = 6;
-/** Ends only what would never end: a wait takes less than a second on an idle machine. */
+/** Ends only a wait that would never end: one takes less than a second on an idle machine. */
 const PATIENCE_MS = 600_000;
 const POLL_MS = 1;
-/** Consecutive polls without a packet after which a device counts as idle. */
+/** Number of consecutive polls without a packet after which a device counts as idle. */
 const QUIET_POLLS = 20;
 const PACKET_COUNTERS = [CSR.PORT_TRANSMIT_PACKETS, CSR.PORT_RECEIVE_PACKETS].flatMap((at) => [at, at + 8]);
 const pause = new Int32Array(new SharedArrayBuffer(4));

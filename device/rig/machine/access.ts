@@ -10,7 +10,7 @@ export class InProcessAccess implements HardwareAccess {
   readonly machine: InProcessMachine;
   readonly port: FunctionPort;
   readonly host: InProcessHost;
-  /** The bus is waited for: observers of the machine's steps still read. */
+  /** A wait for the bus is in progress; observers of the machine's steps may still read. */
   #waits = false;
 
   constructor(machine: InProcessMachine, functionIndex = 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Machines with the fabric of a plan in the place of one adapter, recorded or not. */
+/** Machines with the fabric of a plan in place of one adapter, recorded or not. */
 import type { AdapterClock, HostPort } from '../../host.ts';
 import { Recorder } from '../../hosts/recording.ts';
 import { Replay, type ReplayResult } from '../../hosts/replay.ts';

@@ -25,7 +25,7 @@ export class InProcessHost implements OrderableHost {
   msixEnabled = true;
   /** Packets may refer to memory of this guest instead of copies, as in a live process. */
   lends = false;
-  /** Pieces of memory that were written to a guest without a copy on the way. */
+  /** Pieces of memory that were written to a guest without an intermediate copy. */
   loans = 0;
   /** Violations of the rules; the machine stops at the first. */
   readonly violations: string[] = [];

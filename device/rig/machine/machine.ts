@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A machine in one object: an adapter, a modelled host for each function, simulated time, and on
- * request a recorder and an ordering model between them (docs/ARCHITECTURE.md, The seam). Tests run
- * it until it is idle or a condition holds; an idle machine advances to the next alarm. Each step
- * checks the rules of `InProcessHost`; errors name the seed and the state.
+ * A machine in one object: an adapter, a modelled host for each function, simulated time, and
+ * optionally a recorder and an ordering model between them (docs/ARCHITECTURE.md, The seam). Tests
+ * run it until it is idle or a condition holds; an idle machine advances to the next alarm. Each
+ * step checks the rules of `InProcessHost`; errors name the seed and the state.
  */
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import { faultKindName, faultObjectName } from '../../../protocol/layout/gen/values.gen.ts';
@@ -43,7 +43,7 @@ export interface MachineOptions {
 
 const DEFAULT_MEMORY_BYTES = 8 * 1024 * 1024;
 const DEFAULT_BUDGET = 64;
-/** Longer than anything that a unit still does after a reset takes. */
+/** Longer than any work that a unit still does after a reset. */
 const REST_NS = 1e6;
 /** Steps after which a test fails because the adapter is not idle. `npm run mutate` lowers it. */
 export const idleLimit = { steps: 100_000 };
@@ -60,11 +60,11 @@ export class InProcessMachine {
   readonly adapter: AdapterPort;
   /** The adapter itself. */
   readonly core: AdapterPort;
-  /** The test plants stores that come after the access that announces them. */
+  /** The test plants stores that arrive after the access that announces them. */
   expectsLateStores = false;
   /** Called after each step. */
   onStep: () => void = () => {};
-  /** Of the functions that have the option. */
+  /** The order checks of the functions that have the option. */
   readonly #orderChecks: readonly AnnouncedMemory[];
   readonly #budget: number;
   #steps = 0;
@@ -146,7 +146,7 @@ export class InProcessMachine {
     throw new Error(`Not idle after ${stepLimit} steps; ${this.describe()}`);
   }
 
-  /** Lets what nothing waits for come to its end. */
+  /** Finishes work that nothing waits for. */
   rest(): void {
     this.runUntilIdle();
     this.clock.advance(REST_NS);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The part of a driver for tests that drivers of all personalities have: the function, memory that
- * the driver gives away, and registers, which those devices have most significant byte first. The
- * drivers of `device/rig/mthca` and `device/rig/mlx5` extend it.
+ * The common part of test drivers of all personalities: the function, an allocator of its memory,
+ * and registers, which those devices keep most significant byte first. The drivers of
+ * `device/rig/mthca` and `device/rig/mlx5` extend it.
  */
 import { swapBytes } from '../../../protocol/layout/dwords.ts';
 import type { FunctionPort } from '../../host.ts';
@@ -10,7 +10,7 @@ import type { GuestMemoryModel } from './guest-memory-model.ts';
 import type { InProcessMachine } from './machine.ts';
 
 const PAGE_BYTES = 4096;
-/** Guest memory that most tests do with: filling it is most of what a machine costs. */
+/** Guest memory that suffices for most tests: filling it is most of the cost of a machine. */
 export const SMALL_MEMORY_BYTES = 2 ** 20;
 
 /** A piece of registered memory. */
@@ -36,7 +36,7 @@ export class PersonalityDriver {
   readonly memory: GuestMemoryModel;
   #free: number;
 
-  /** `index`: of the function of the device among those of the machine. */
+  /** `index`: that of the device's function among those of the machine. */
   constructor(machine: InProcessMachine, index: number) {
     this.machine = machine;
     this.port = machine.functionAt(index);

@@ -88,7 +88,7 @@ export class End {
     return this.access.readRegister(CSR.PORT_RECEIVE_PACKETS + (this.port - 1) * 8, 8);
   }
 
-  /** Guest memory with `content`, or with so many zeros. */
+  /** Guest memory with `content`, or with that many zero bytes. */
   buffer(content: Uint8Array | number): Buffer {
     return this.driver.createBuffer(content);
   }
@@ -166,7 +166,8 @@ export class Ends {
   }
 
   /**
-   * Sends one more message and checks that no other completion follows: all earlier ones came once.
+   * Sends one more message and checks that no other completion follows, so all earlier ones came
+   * once.
    */
   proveNothingIsLeft(pair: EndPair): void {
     const target = this.b.buffer(8);

@@ -12,7 +12,7 @@ import type { TwoEndsCase } from './two-ends-case.ts';
 const LONG_RNR_TIMER = 24;
 const SHORT_TIMEOUT = 8;
 
-// A lost NAK makes the requester run out of retries: the cases with a NAK need a lossless link.
+// The cases with a NAK need a lossless link: a lost NAK makes the requester run out of retries.
 export const failureCases: readonly TwoEndsCase[] = [
   { name: 'RC: a SEND waits until a receive entry is posted', run: receiverNotReady },
   { name: 'RC: a SEND that never finds a receive entry fails', run: receiverNeverReady },

@@ -24,7 +24,7 @@ export function runTwoEndsCase(twoEnds: TwoEndsCase, requester: EndPlace, respon
   ends.reset();
 }
 
-/** Brings both ends up. Places on one function share its driver. */
+/** Brings both ends up. Ends on one function share its driver. */
 export function bringUp(requester: EndPlace, responder: EndPlace, seed: number): Ends {
   const first = new End(requester);
   return new Ends(first, new End(responder, responder.access === requester.access ? first.driver : undefined), seed);
