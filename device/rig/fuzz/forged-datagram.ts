@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Malformed, foreign and forged management datagrams by seed (IBTA chapters 13 to 16): most of them
- * are near enough to good ones to reach a handler. The simulation and tests of the agents use it.
+ * Malformed, foreign and forged management datagrams by seed (IBTA chapters 13 to 16): most are
+ * close enough to good ones to reach a handler. The simulation and tests of the agents use it.
  */
 
 import {

@@ -65,7 +65,7 @@ export class ThreeKinds extends RecordedFabric {
     n.qp.start(m.qp.number, lidOfM);
   }
 
-  /** Runs until the QP of m has a completion, and takes it. Throws for one of an error. */
+  /** Runs until the QP of m has a completion, and takes it. Throws if it is an error. */
   expectOne(what: string): void {
     const { cq } = this.m.qp.setup;
     this.machine.runUntil(() => cq.peek() !== undefined, what);

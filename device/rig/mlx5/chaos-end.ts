@@ -46,7 +46,7 @@ const kinds = {
   [QpService.UD]: 'datagram',
 } as const;
 
-/** Sides of a connection of XRC. */
+/** The two sides of an XRC connection. */
 type XrcSide = 'initiator' | 'target';
 
 export class Mlx5End extends PersonalityEnd<Mlx5DriverQueuePair> {
@@ -54,7 +54,7 @@ export class Mlx5End extends PersonalityEnd<Mlx5DriverQueuePair> {
   readonly #shared: Mlx5SharedEntries | undefined;
   readonly #side: XrcSide | undefined;
 
-  /** `shared`: entries of an SRQ in the place of receives of its own. */
+  /** `shared`: entries of an SRQ, in place of receives of its own. */
   constructor(fixture: DataFixture, service: keyof typeof kinds, shared?: Mlx5SharedEntries, side?: XrcSide) {
     const qp = makeQueuePair(fixture, service, shared, side);
     super(fixture, { qp, service, kind: kinds[service], opcodes, receiveUnit: 1, shared });

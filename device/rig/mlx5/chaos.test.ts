@@ -11,7 +11,7 @@ import { Mlx5Chaos } from './chaos.ts';
 const SEEDS = seedsOf(3, 12);
 const ACTS = 1500;
 const SERVICES = [QpService.RC, QpService.UC, QpService.UD, QpService.XRC] as const;
-/** Queue pairs that fail early end few messages: this holds for the mean of all seeds. */
+/** A mean over all seeds, because queue pairs that fail early complete few messages. */
 const MESSAGES_MEAN = 12;
 
 const messages: Record<number, number> = {};

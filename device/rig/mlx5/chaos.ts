@@ -68,7 +68,7 @@ export class Mlx5Chaos extends PersonalityChaos<Mlx5End, Mlx5SharedEntries> {
         return end.qp.setup.cq.arm();
       case 2:
       case 3: {
-        // What is under way may still bring the event of the limit before.
+        // Work in flight may still cause the event of the previous limit.
         this.machine.runUntilIdle();
         this.takeEvents();
         const shared = this.random.pick(this.shared);
@@ -91,7 +91,7 @@ export class Mlx5Chaos extends PersonalityChaos<Mlx5End, Mlx5SharedEntries> {
   }
 }
 
-/** Runs one seed. Returns what is wrong. */
+/** Runs one seed. Describes what is wrong. */
 export function runMlx5Chaos(seed: number): string | undefined {
   return findFault(() => new Mlx5Chaos(seed));
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Random bytes in commands, mailboxes, contexts, requests, records and registers of an mlx5 device:
- * every command ends, nothing is written that was not handed over, processes beside go on, and the
+ * every command ends, only memory that was handed over is written, other processes go on, and the
  * device works after a reset. `npm run simulate -- fuzz --acts` does more.
  */
 import t from 'tap';
 import { partOf } from '../fixtures/seeds.ts';
 import { Mlx5Fuzz } from './fuzz.ts';
 
-/** Acts of a life, and lives, by seed. */
+/** Acts per life and lives per seed. */
 const runs = [[1, 60, 2], ...Array.from({ length: 12 }, (_, index) => [index + 2, 2000, 8])] as const;
 
 for (const [seed, acts, lives] of partOf(runs, 1))

@@ -2,8 +2,8 @@
 /**
  * Random bytes in all places that software of an mlx5 device writes. A life is that of a process,
  * which writes its queues, records and pages of doorbells, or that of a driver, which writes the
- * command queue, its mailboxes and the initialising segment as well; a reset ends it. Processes
- * beside a process must not notice it, nor must those of another device notice a driver. Called by
+ * command queue, its mailboxes and the initialising segment as well; a reset ends it. Such a
+ * process must not disturb others beside it, nor such a driver those of another device. Called by
  * tests and by `npm run simulate -- fuzz --acts`.
  */
 import { crc32 } from 'node:zlib';
@@ -21,7 +21,7 @@ import { FuzzedLife } from './fuzzed-life.ts';
 import { Mlx5Victims } from './victims.ts';
 
 const MEMORY_BYTES = 16 * 1024 * 1024;
-/** Memory at the end that nobody hands over. */
+/** Memory at the end that no software hands over. */
 const UNUSED_BYTES = 256 * 1024;
 const ACTS_PER_LIFE = 2000;
 const ACTS_PER_STEP = 4;
@@ -61,7 +61,7 @@ export class Mlx5Fuzz {
     return this.#machine.hosts.reduce((sum, { memory }) => crc32(memory.bytes, sum), 0);
   }
 
-  /** Lives with so many acts together; each second one is that of a driver. */
+  /** Runs lives of this many acts together; every second one is that of a driver. */
   run(acts: number): void {
     for (let left = acts; left > 0; left -= ACTS_PER_LIFE) this.live(Math.min(left, ACTS_PER_LIFE));
   }
@@ -106,7 +106,7 @@ export class Mlx5Fuzz {
     return this.#beside.findSecret(hostile.ownBytes());
   }
 
-  /** The device forgets everything. Returns what it has kept. */
+  /** Resets the device. Describes what it has kept. */
   #reset(): string | undefined {
     const machine = this.#machine;
     machine.reset(0, this.#random.pick(resets));

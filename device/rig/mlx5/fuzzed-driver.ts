@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A driver of an mlx5 device whose commands are changed on their way: bytes of the entry and of the
- * mailboxes. Every command must end with a status that there is, and one that is refused must leave
- * all objects as they are. `Mlx5Fuzz` uses it.
+ * A driver of an mlx5 device whose commands are changed on their way, in the entry and in the
+ * mailboxes. Every command must end with a defined status, and one that is refused must leave all
+ * objects as they are. `Mlx5Fuzz` uses it.
  */
 import { setCommandEntryOwner } from '../../../protocol/mlx5/gen/command-entry.gen.ts';
 import { CommandStatus, DeliveryStatus } from '../../../protocol/mlx5/gen/values.gen.ts';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What `Mlx5Fuzz` does from a start of the device to its reset: acts of a hostile process with
+ * The acts of `Mlx5Fuzz` from a start of the device to its reset: acts of a hostile process with
  * random bytes in its queues and records, and commands and stores of a driver with random bytes.
  */
 import {
@@ -35,7 +35,7 @@ const OUTPUT_BYTES = [0x10, 0x20, 0x110, 0x210, 0x1010];
 const services = Object.values(QpService);
 const forms = Object.values(SharedForm);
 const opcodes = Object.values(CommandOpcode);
-/** They end a life. */
+/** States that end a life. */
 const endings: readonly number[] = [CommandOpcode.TEARDOWN_HCA, CommandOpcode.DISABLE_HCA];
 const { RST2INIT_QP, INIT2INIT_QP, INIT2RTR_QP, RTR2RTS_QP, RTS2RTS_QP, SQERR2RTS_QP } = CommandOpcode;
 const { QP_2ERR, QP_2RST, QUERY_QP, DESTROY_QP } = CommandOpcode;
@@ -50,7 +50,7 @@ export class FuzzedLife {
   readonly #objects: HostileObjects;
   readonly #values: HostileValues;
 
-  /** `beside`: processes whose numbers, keys and addresses it tries. */
+  /** `beside`: processes whose numbers, keys and addresses this life tries. */
   constructor(fixture: DataFixture, driver: FuzzedDriver, random: Random, beside: Mlx5Victims) {
     this.#fixture = fixture;
     this.#driver = driver;
@@ -63,7 +63,7 @@ export class FuzzedLife {
     this.#values = new HostileValues(random, { memory, keys: [window], own, victims, victimKeys, victimMemory });
   }
 
-  /** The driver has not lost the device to its own random bytes. */
+  /** True while the device runs: the driver's random bytes have not stopped it. */
   get isRunning(): boolean {
     return this.#driver.device.hca.state === HcaState.RUNNING;
   }
@@ -89,7 +89,7 @@ export class FuzzedLife {
     }
   }
 
-  /** The process goes on, as far as its driver can. */
+  /** Lets the process go on, as far as its driver can. */
   recover(): void {
     this.#attempt(() => this.hostile.recover());
     const { events, completions } = this.#fixture;
@@ -99,7 +99,7 @@ export class FuzzedLife {
     }
   }
 
-  /** Commands that are good before they are spoilt, except for the last kind. */
+  /** Commands that are valid before they are changed, except for the last kind. */
   get #commands(): readonly (() => unknown)[] {
     const random = this.#random;
     const driver = this.#driver;
@@ -140,7 +140,7 @@ export class FuzzedLife {
       entry: random.below(COMMAND_ENTRIES),
       fill: (view) => {
         view.setUint32(NUMBER_AT, random.pick(numbers));
-        // Dense noise never comes past the first check.
+        // Dense noise never passes the first check.
         for (let words = random.below(6); words > 0; words--)
           view.setUint32(DWORD_BYTES * (2 + random.below(view.byteLength / DWORD_BYTES - 2)), this.#values.word());
       },
@@ -152,7 +152,7 @@ export class FuzzedLife {
     const random = this.#random;
     const driver = this.#driver;
     const anywhere = random.below(FIRST_UAR * UAR_PAGE_BYTES);
-    // Most states of the interface are a reset.
+    // Most states of the interface mean a reset.
     if (random.oneIn(3))
       driver.writeRegister(COMMAND_ADDRESS_OFFSET + random.pick([0, DWORD_BYTES]), (random.next() & ~STATE_MASK) >>> 0);
     else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A process on an mlx5 device, as the driver of Linux equips it: a UAR page and a protection domain
- * of its own. Victims and hostile processes of the isolation are such.
+ * A process on an mlx5 device, as the Linux driver sets it up: with a UAR page and a protection
+ * domain of its own. Used for victims and for hostile processes.
  */
 import type { Mkc } from '../../../protocol/mlx5/gen/mkc.gen.ts';
 import { CommandOpcode } from '../../../protocol/mlx5/gen/values.gen.ts';

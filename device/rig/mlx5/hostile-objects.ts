@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a hostile process owns on an mlx5 device: a UAR page, memory, a key that its requests may
+ * Objects of a hostile process on an mlx5 device: a UAR page, memory, a key that its requests may
  * change, shared receive queues and queue pairs of all services. `Mlx5HostileProcess` uses it.
  */
 import { KEY_NUMBER_SHIFT } from '../../../protocol/infiniband/memory-keys.ts';
@@ -20,7 +20,7 @@ import type { Mlx5DriverQueuePair } from './driver/queue-pair.ts';
 import { Mlx5DriverSharedQueue, sharedOpcodes } from './driver/shared-queue.ts';
 import { Mlx5Process } from './guest-process.ts';
 
-/** Another one than that of the victims: a request may ask for that of its QP. */
+/** Not the Q_Key of the victims, because a request may ask for the Q_Key of its own QP. */
 export const HOSTILE_QKEY = 0x9999;
 const NO_INDEX = 0xffffff;
 const MEMORY_BYTES = 8192;
@@ -55,7 +55,7 @@ export class HostileObjects {
   readonly xrcQueue: Mlx5DriverSharedQueue;
   readonly ends: readonly HostileEnd[];
 
-  /** `copies`: QPs of each kind. `drawEntries`: size of a new CQ, as 2^n. */
+  /** `copies`: QPs of each kind. `drawEntries`: log2 of the size of a new CQ. */
   constructor(fixture: DataFixture, copies: number, drawEntries: () => number) {
     const { driver } = fixture;
     this.process = new Mlx5Process(fixture);
@@ -85,7 +85,7 @@ export class HostileObjects {
     return [...new Set(this.ends.map(({ qp }) => qp.setup.cq))];
   }
 
-  /** The driver takes everything back. */
+  /** The driver destroys everything. */
   destroy(): void {
     const { process, memory, window, pool, xrcQueue, xrcCq, xrcd } = this;
     for (const end of this.ends) end.destroy();
@@ -99,11 +99,11 @@ export class HostileObjects {
   }
 }
 
-/** A QP of the process; another one takes its place when its CQ has failed. */
+/** A QP of the process; it is replaced when its CQ has failed. */
 export class HostileEnd {
   readonly kind: HostileKind;
   readonly objects: HostileObjects;
-  /** The end that it was connected to last. */
+  /** The end to which it was last connected. */
   peer: HostileEnd | undefined;
   readonly #drawEntries: () => number;
   #qp: Mlx5DriverQueuePair;
@@ -131,7 +131,7 @@ export class HostileEnd {
     return this.kind === 'rc' || this.kind === 'uc' || this.kind === 'ud';
   }
 
-  /** Blocks of its send queue that the device knows of. */
+  /** Blocks of its send queue that the device knows. */
   get posted(): number {
     return this.#device.hca.queuePairs.get(this.#qp.number)?.sends?.posted ?? 0;
   }
@@ -141,10 +141,12 @@ export class HostileEnd {
     return this.#device.hca.completionQueues.get(cq.number)?.context.status !== QueueStatus.OK;
   }
 
-  /** Takes the completions by the count of the device. Returns how many are good, and errors. */
+  /**
+   * Takes the completions that the device counts. Returns the numbers of good ones and of errors.
+   */
   take(): { good: number; errors: number } {
     const { cq } = this.#qp.setup;
-    // A fuzzed driver may have lost the CQ, or have another one of that number.
+    // A fuzzed driver may have lost the CQ, or have another one with that number.
     const count = Math.max(cq.consumed, this.#device.hca.completionQueues.get(cq.number)?.producerCount ?? 0);
     let errors = 0;
     const taken = count - cq.consumed;
@@ -156,13 +158,16 @@ export class HostileEnd {
     return { good: taken - errors, errors };
   }
 
-  /** The driver connects it again. `peer`: any end of the process. `drawPiece`: of its receives. */
+  /**
+   * The driver connects it again. `peer`: any end of the process. `drawPiece`: pieces of its
+   * receives.
+   */
   restart(peer: HostileEnd, drawPiece: () => Piece): void {
     this.#qp.reset();
     this.#qp.start(peer.qp.number, peer.objects.process.fixture.lid);
     this.peer = peer;
     if (!this.ownsReceives) return;
-    // Whatever the first piece is, messages fit.
+    // Messages fit, whatever the first piece is.
     for (let count = 0; count < RECEIVES; count++) this.#qp.postReceive(drawPiece(), this.objects.memory);
   }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A hostile program on two mlx5 devices, a process on each. It stores at random into all that it
- * can reach: its pages of doorbells, doorbell records, work queues, completion queues and data. The
- * driver does for it what it asks for: it connects QPs again, arms shared queues, and destroys and
- * creates QPs. `Mlx5Isolation` calls it.
+ * A hostile program on two mlx5 devices, a process on each. It stores at random into everything
+ * that it can reach: its pages of doorbells, doorbell records, work queues, completion queues and
+ * data. The driver does what the process asks for: it connects QPs again, arms shared queues, and
+ * destroys and creates QPs. `Mlx5Isolation` calls it.
  */
 import { swapBytes } from '../../../protocol/layout/dwords.ts';
 import {
@@ -35,7 +35,7 @@ const QUEUE_BYTES = 2048;
 const QPN_SHIFT = 8;
 
 export class Mlx5HostileProcess implements HostileProcess {
-  /** Completions of its own, good ones and errors. */
+  /** Its own completions, good ones and errors. */
   good = 0;
   errors = 0;
   /** QPs and CQs that were destroyed and created again. */
@@ -43,7 +43,7 @@ export class Mlx5HostileProcess implements HostileProcess {
   readonly objects: readonly HostileObjects[];
   readonly #random: Random;
   readonly #victims: Mlx5Victims;
-  /** By process, as `objects`. */
+  /** By process, like `objects`. */
   readonly #values: readonly HostileValues[];
   readonly #requests: HostileRequests;
 
@@ -129,7 +129,9 @@ export class Mlx5HostileProcess implements HostileProcess {
     return this.objects.flatMap(({ ends }) => ends);
   }
 
-  /** Most connections are of two ends that fit, at any two devices; they may name any own QP. */
+  /**
+   * Most connections join two matching ends at any two devices; others name any QP of the program.
+   */
   #connect(end: HostileEnd): void {
     const random = this.#random;
     const wanted = { initiator: 'target', target: 'initiator', shared: 'rc', rc: 'rc', uc: 'uc', ud: 'ud' }[end.kind];
@@ -175,7 +177,7 @@ export class Mlx5HostileProcess implements HostileProcess {
     this.#store(objects, at, 8, random.next(), (qpn << QPN_SHIFT) >>> 0);
   }
 
-  /** A request in the page in the place of a doorbell, which the device does not offer. */
+  /** A request in the page in place of a doorbell, a feature that the device does not offer. */
   #storeBlueFlame(objects: HostileObjects): void {
     const random = this.#random;
     const { qp } = this.#pickSender(objects);
@@ -227,7 +229,7 @@ export class Mlx5HostileProcess implements HostileProcess {
     const pieces = [...Array.from({ length: random.below(3) }, () => values.piece()), objects.memory];
     const shared = random.pick([objects.pool, objects.xrcQueue]);
     if (!random.oneIn(4)) return random.pick(objects.ends.filter((end) => end.ownsReceives)).qp.postReceive(...pieces);
-    // It does not look whether the entry is free.
+    // The program does not check whether the entry is free.
     const index = shared.post(...pieces);
     shared.free(index);
     if (!random.oneIn(8)) return;
@@ -235,7 +237,7 @@ export class Mlx5HostileProcess implements HostileProcess {
     setDoorbellRecordReceiveCounter(view, 0, random.next() & 0xffff);
   }
 
-  /** Fills an entry of one of its queues with such words, or changes one word of it. */
+  /** Fills an entry of one of its queues with such words, or changes one word. */
   #scrambleQueue({ ends, pool, xrcQueue, process }: HostileObjects, values: HostileValues): void {
     const random = this.#random;
     const isShared = random.oneIn(4);

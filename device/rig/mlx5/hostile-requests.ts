@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Requests of a hostile process on an mlx5 device: right ones, such with one wrong field, and such
+ * Requests of a hostile process on an mlx5 device: valid ones, some with one wrong field, and some
  * with a few wrong words. `Mlx5HostileProcess` posts them.
  */
 import { setCtrlSegDs, setCtrlSegOpcode } from '../../../protocol/mlx5/gen/ctrl-seg.gen.ts';
@@ -25,7 +25,7 @@ const BLOCK_BYTES = 64;
 const BLOCKS = 16;
 const WORD_BYTES = 8;
 const UNIT_BYTES = 16;
-/** Inline data, in a word of a piece. */
+/** Bit of inline data in a word of a piece. */
 const INLINE = 2 ** 31;
 const opcodes = Object.values(SendOpcode);
 const completionModes = Object.values(CompletionMode);
@@ -95,7 +95,7 @@ export class HostileRequests {
     return peer === undefined || this.#random.oneIn(2) ? values.piece() : peer.objects.memory;
   }
 
-  /** Where a datagram goes, or the shared queue that a request of XRC names. */
+  /** The destination of a datagram, or the shared queue that an XRC request names. */
   #destination({ kind }: HostileEnd, values: HostileValues): Pick<SendWork, 'to' | 'srqn'> {
     const random = this.#random;
     const { qp, objects, service } = this.#pickPeer();
@@ -110,7 +110,7 @@ export class HostileRequests {
     return { srqn: srqn & 0xffffff };
   }
 
-  /** A request that changes a key: the one that may be changed, or another, of others. */
+  /** A request that changes a key: the one that it may change, or a key of others. */
   #changeKey({ objects }: HostileEnd, values: HostileValues): SendWork {
     const random = this.#random;
     const { process, window, memory } = objects;
@@ -157,7 +157,7 @@ export class HostileRequests {
   }
 }
 
-/** The request that makes a key one for a piece, from an address on. */
+/** The request that makes a key cover a piece, from an address on. */
 function bind(key: number, startAddr: number, { key: beneath, address, byteCount }: Piece): SendWork {
   const set = { lr: 1, lw: 1, rr: 1, rw: 1, free: 0, startAddr, len: byteCount };
   return keyRequest({ key, list: [{ key: beneath, address, bytes: byteCount }], mask: grants, set });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A hostile process on each function of an mlx5 device stores at random into its page of doorbells,
- * its doorbell records, work queues, completion queues and data. Processes beside it go on
- * undisturbed, and nothing is left in the functions when it is gone. `npm run simulate -- isolation
+ * its doorbell records, work queues, completion queues and data. Other processes go on undisturbed,
+ * and nothing is left in the functions when it is gone. `npm run simulate -- isolation
  * --personality mlx5` performs 10 million acts.
  */
 import t from 'tap';

@@ -2,7 +2,7 @@
 /**
  * Isolation of processes on the two functions of an mlx5 device, cabled to each other
  * (docs/verbs/PERSONALITIES.md): victims exchange messages while a hostile process on each function
- * acts, or does nothing. Called by tests and by `npm run simulate -- isolation`.
+ * acts or does nothing. Called by tests and by `npm run simulate -- isolation`.
  */
 import { FaultKind, FaultObject, faultKindName, faultObjectName } from '../../../protocol/layout/gen/values.gen.ts';
 import { QueueStatus } from '../../../protocol/mlx5/gen/values.gen.ts';
@@ -18,7 +18,7 @@ import { mlx5Node } from './driver/mlx5-fabric.ts';
 import { Mlx5HostileProcess } from './hostile-process.ts';
 import { Mlx5Victims } from './victims.ts';
 
-/** Commands of long runs have mailboxes that are never used again. */
+/** Large, because the mailboxes of commands are never reused, even in long runs. */
 const MEMORY_BYTES = 64 * 1024 * 1024;
 
 /** One run: victims, and hostile software that may be idle. */
@@ -54,7 +54,7 @@ export class Mlx5Isolation extends PersonalityIsolation {
     return this.devices.reduce((sum, { underlying }) => sum + underlying.faults.counts.reduce((a, b) => a + b, 0), 0);
   }
 
-  /** Doorbells that no queue of their page has taken. */
+  /** Doorbells that no queue of their page accepted. */
   get strayDoorbells(): number {
     return this.devices.reduce((sum, { functions: [one] }) => sum + one.strayDoorbells, 0);
   }
@@ -95,7 +95,7 @@ export class Mlx5Isolation extends PersonalityIsolation {
     const report = faults.reportNumber.bind(faults);
     faults.reportNumber = (kind, objectKind, object, address) => {
       report(kind, objectKind, object, address);
-      // A datagram of another one, which the QP has refused.
+      // A datagram of another process, which the QP has refused.
       if (kind === FaultKind.QKEY_VIOLATION) return;
       if (this.victims.owns(lid, objectKind, object) || objectKind === FaultObject.EQ)
         this.#faults.push(`fault ${faultKindName(kind)} of ${faultObjectName(objectKind)} ${object} at LID ${lid}`);

@@ -75,7 +75,7 @@ export class KeyLoad {
     const key = this.#number();
     const mode = this.#model.keys.get(key >>> 8)?.attributes.accessMode10 ?? BY_PAGES;
     const bits = Object.values(KeyAttribute).filter(() => random.oneIn(3));
-    // Most requests come from a QP that may make them, and leave the key fit for use.
+    // Most requests come from a QP that may make them, and leave the key usable.
     const set = this.fixture.attributes({ ...this.#attributes(), mkey70: random.pick([key & 0xff, 0x22]) });
     const list = mode === PHYSICAL || random.oneIn(2) ? [] : this.#list(mode);
     const change: KeyChange = {
@@ -129,7 +129,7 @@ export class KeyLoad {
     if (isAllowed && (right === 'lr' || right === 'rr')) this.#read(key, address, length);
   }
 
-  /** Reads by a key that allows it; the bytes are those that the model finds. */
+  /** Reads by a key that allows it, and expects the bytes that the model finds. */
   #read(key: number, address: number, length: number): void {
     const places = Array.from({ length }, (_, at) => this.#model.resolve(key, address + at));
     const isThere = places.every((place) => place !== undefined && this.#isMemory(place));
@@ -146,7 +146,7 @@ export class KeyLoad {
     return address >= base && address < base + lengthBytes;
   }
 
-  /** Attributes without the mode; most of them make a key that can be used. */
+  /** Attributes without the mode; most of them make a usable key. */
   #attributes(): Partial<KeyAttributes> {
     const random = this.#random;
     const rights = {
@@ -184,7 +184,7 @@ export class KeyLoad {
     return { key, address: start + random.below(200), bytes: random.pick([0, 1, 100, 1000, 3000]) };
   }
 
-  /** Puts a list into memory, behind a temporary key. */
+  /** Writes a list to memory, which a temporary key names. */
   #putBehind(list: KeyElements, { pd }: KeyHolder): KeyPiece {
     return this.fixture.listInMemory(list, { pd: pd.number });
   }
@@ -205,7 +205,7 @@ export class KeyLoad {
       throw new Error(`seed ${this.#random.seed}, act ${this.#act}: ${kind}: device ${found}, model ${wanted}`);
   }
 
-  /** The attributes of a key are those of the model. */
+  /** Expects the attributes of a key to be those of the model. */
   #compare(index: number): void {
     const wanted = this.#model.keys.get(index)?.attributes;
     const found = this.fixture.keys.get(index)?.attributes;
@@ -216,7 +216,7 @@ export class KeyLoad {
         throw new Error(`seed ${this.#random.seed}, act ${this.#act}: ${field} of key 0x${index.toString(16)}`);
   }
 
-  /** Each domain has as many users as keys. */
+  /** Expects each domain to have as many users as keys. */
   #compareDomains(): void {
     const { domains } = this.fixture.driver.device.hca;
     for (const pd of this.#domains) {

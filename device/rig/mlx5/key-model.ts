@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A plain model of memory keys: it follows lists byte by byte, and keeps nothing beside attributes
- * and lists. Random load (key-load.ts) asks it what the device should have answered.
+ * A plain model of memory keys: it follows lists byte by byte, and keeps only attributes and lists.
+ * Random load (key-load.ts) asks it for the answer that the device should have given.
  */
 import { KeyAccessMode, KeyAttribute } from '../../../protocol/mlx5/gen/values.gen.ts';
 import { ANY_QP, type KeyAttributes } from '../../personality/mlx5/memory/key-attributes.ts';
@@ -81,7 +81,7 @@ export class KeyModel {
     return true;
   }
 
-  /** True when the access is allowed; `qpn` is ANY_QP for one of the QP itself. */
+  /** True when the access is allowed; `qpn` is ANY_QP for an access of the QP itself. */
   allows(number: number, pd: number, qpn: number, address: number, length: number, rights: readonly Right[]): boolean {
     return this.#allows(number, pd, qpn, address, length, rights, 0);
   }
@@ -129,7 +129,7 @@ export class KeyModel {
     return true;
   }
 
-  /** True when the keys of a list allow what the key would grant. */
+  /** True when the keys of a list allow the rights that the key would grant. */
   #mayName(next: KeyAttributes, list: KeyElements): boolean {
     const granted = (['lr', 'lw', 'rr', 'rw', 'a'] as const).filter((right) => next[right] === 1);
     let left = next.len;
@@ -199,7 +199,7 @@ function octowordsOf({ accessMode10 }: KeyAttributes, elements: KeyElements): nu
   return Math.ceil(elements.length / perOctoword / 4) * 4;
 }
 
-/** The elements as they arrive: in whole units of 64 bytes, filled up with zeros. */
+/** The elements as they arrive: in whole units of 64 bytes, padded with zeros. */
 function filled(attributes: KeyAttributes, elements: KeyElements): (number | KeyPiece)[] {
   const isOfPages = attributes.accessMode10 === KeyAccessMode.PAGES;
   const count = octowordsOf(attributes, elements) * (isOfPages ? PAGES_PER_OCTOWORD : 1);

@@ -2,8 +2,8 @@
 /**
  * Processes beside hostile ones on two mlx5 devices: connections between both devices, of all
  * services, two of them with a shared receive queue. They arm their CQs now and then, and check
- * that an event comes for each request and for nothing else. A request that they have not rung for
- * must wait. `Mlx5Isolation` calls it.
+ * that each request, and nothing else, causes an event. A request that they have not rung for must
+ * wait. `Mlx5Isolation` calls it.
  */
 
 import { crc32 } from 'node:zlib';
@@ -40,7 +40,7 @@ const QKEY = 0x1234;
 const NO_INDEX = 0xffffff;
 const PAGE_BYTES = 4096;
 const RECORD_BYTES = 8;
-/** Offsets of the number in the data of an event. */
+/** Offsets of the object number in the data of an event. */
 const NUMBER_AT = 0x18;
 const CQN_AT = 0;
 const { RC, UC, UD, XRC } = QpService;
@@ -50,11 +50,11 @@ class Mlx5VictimEnd extends VictimEnd {
   readonly process: Mlx5Process;
   readonly qp: Mlx5DriverQueuePair;
   readonly shared: Mlx5DriverSharedQueue | undefined;
-  /** An event is asked for. */
+  /** An event has been requested. */
   isArmed = false;
   #completions = 0;
 
-  /** `shared`: the entries that messages to this end take. */
+  /** `shared`: the entries that messages to this end use. */
   constructor(process: Mlx5Process, memory: VictimMemory, qp: Mlx5DriverQueuePair, shared?: Mlx5DriverSharedQueue) {
     super(memory);
     this.process = process;
@@ -98,7 +98,7 @@ class Mlx5VictimEnd extends VictimEnd {
     const entries = cq.take();
     if (entries.length === 0) return [];
     cq.tell();
-    // Times differ from run to run.
+    // Time stamps differ from run to run.
     const rest = entries.map(({ timestamp: _, ...entry }) => entry);
     this.#completions = crc32(JSON.stringify(rest), this.#completions);
     return entries.map((_, index) => cq.syndromeAt(first + index));
@@ -187,7 +187,7 @@ export class Mlx5Victims extends PersonalityVictims<Mlx5VictimEnd> {
     return [...super.keys, ...this.windows];
   }
 
-  /** Numbers of their objects, which others may guess. */
+  /** Numbers of the victims' objects, which others may guess. */
   get numbers(): readonly number[] {
     return this.ends.map(({ number }) => number);
   }
@@ -200,7 +200,7 @@ export class Mlx5Victims extends PersonalityVictims<Mlx5VictimEnd> {
     return this.ends.flatMap(({ shared }) => (shared === undefined ? [] : [shared.number]));
   }
 
-  /** Requests of which the records know, and for which no doorbell was rung. */
+  /** Requests that the records count, but for which no doorbell was rung. */
   hold(): void {
     for (const { qp, process } of this.#held) {
       qp.write({ opcode: SendOpcode.NOP });
@@ -222,7 +222,7 @@ export class Mlx5Victims extends PersonalityVictims<Mlx5VictimEnd> {
     return seen;
   }
 
-  /** True for an object of theirs at the device with that LID. */
+  /** True for an object of the victims at the device with that LID. */
   owns(lid: number, kind: FaultObject, number: number): boolean {
     const ends = this.ends.filter(({ process }) => process.fixture.lid === lid);
     if (kind === FaultObject.QP) return ends.some((end) => end.number === number);
@@ -230,7 +230,7 @@ export class Mlx5Victims extends PersonalityVictims<Mlx5VictimEnd> {
     return kind === FaultObject.SRQ && ends.some(({ shared }) => shared?.number === number);
   }
 
-  /** Takes the events of both devices. Returns what is wrong with one. */
+  /** Takes the events of both devices. Describes what is wrong with one. */
   takeEvents(): string | undefined {
     const wrong: string[] = [];
     for (const fixture of this.#fixtures)
@@ -255,7 +255,7 @@ export class Mlx5Victims extends PersonalityVictims<Mlx5VictimEnd> {
     return wrong ?? (silent === undefined ? undefined : `no event has come for QP ${silent.number}`);
   }
 
-  /** Rings for the requests that wait. Returns what is wrong with their ends. */
+  /** Rings for the requests that wait. Describes what is wrong with their completions. */
   #ringHeld(): string | undefined {
     if (!this.#isHeld) return undefined;
     this.#isHeld = false;

@@ -17,7 +17,7 @@ import { DriverSharedQueue } from './driver/shared-queue.ts';
 const FAILED_SEND = 0xff;
 const QKEY = 0x1234;
 const UAR = 1;
-/** Bytes of a receive, which its name counts. */
+/** Bytes of a receive; names of receives are offsets, so they differ by this much. */
 const RECEIVE_BYTES = 64;
 const opcodes: ChaosOpcodes = {
   send: WorkOpcode.SEND,
@@ -38,7 +38,7 @@ export function makeSharedEntries(fixture: DataFixture): MthcaSharedEntries {
 export class MthcaEnd extends PersonalityEnd<FixtureQueuePair> {
   readonly port: number;
 
-  /** `shared`: entries of an SRQ in the place of receives of its own. */
+  /** `shared`: entries of an SRQ, in place of receives of its own. */
   constructor(fixture: DataFixture, service: keyof typeof kinds, port: number, shared?: MthcaSharedEntries) {
     const context = shared === undefined ? {} : { context: { hasSrq: 1, srqn: shared.queue.number } };
     const qp = fixture.queuePair({ port, service, ...context });
@@ -60,7 +60,7 @@ export class MthcaEnd extends PersonalityEnd<FixtureQueuePair> {
     super.restart();
   }
 
-  /** `restart` has taken them. */
+  /** `restart` has taken the completions. */
   dropCompletions(): void {}
 
   take(): ChaosCompletion[] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Chaos over the data path of an mthca device: connections of RC, UC and UD, some with an SRQ.
- * `PersonalityChaos` has the rules; here QPs are also drained and CQs resized. Called by tests and
+ * `PersonalityChaos` has the rules; this class also drains QPs and resizes CQs. Called by tests and
  * `npm run simulate -- chaos`.
  */
 import { CommandOpcode, EventKind, QpService } from '../../../protocol/mthca/gen/values.gen.ts';
@@ -21,7 +21,7 @@ export class MthcaChaos extends PersonalityChaos<MthcaEnd, MthcaSharedEntries> {
   protected readonly shared: readonly MthcaSharedEntries[];
   #resizes = 0;
 
-  /** `driver`: of a device at power-on, in the place of one whose link depends on the seed. */
+  /** `driver`: that of a device at power-on, in place of one whose link depends on the seed. */
   constructor(seed: number, driver = new MthcaDriver(makeMthcaMachine({ portLink: linkOf(seed) }, { seed }))) {
     super(seed);
     this.fixture = new DataFixture({}, driver);
@@ -92,7 +92,7 @@ export class MthcaChaos extends PersonalityChaos<MthcaEnd, MthcaSharedEntries> {
   }
 }
 
-/** Runs one seed. Returns what is wrong. */
+/** Runs one seed. Describes what is wrong. */
 export function runMthcaChaos(seed: number): string | undefined {
   return findFault(() => new MthcaChaos(seed));
 }

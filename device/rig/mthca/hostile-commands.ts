@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Hostile commands on an mthca device: each gives an object to the HCA whose mailbox is right
- * except for a few words, or names a number, a mailbox or a page that it must not name. Every
- * command must end with a status of the firmware, and a refused one must leave all objects as they
- * are. `MthcaIsolation` calls it beside a hostile process.
+ * Hostile commands on an mthca device: each gives the HCA an object whose mailbox is valid except
+ * for a few words, or names a number, a mailbox or a page that it must not name. Every command must
+ * end with a status of the firmware, and a refused one must leave all objects as they are.
+ * `MthcaIsolation` calls it beside a hostile process.
  */
 import { encodeCqContext, newCqContext } from '../../../protocol/mthca/gen/cq-context.gen.ts';
 import { encodeCqResizing, newCqResizing } from '../../../protocol/mthca/gen/cq-resizing.gen.ts';
@@ -22,7 +22,7 @@ import type { DataFixture } from './driver/data-fixture.ts';
 import type { DriverCommand } from './driver/mthca-driver.ts';
 import { eventQueueBytes, ICM_BYTES, MTT_BASE, regionBytes } from './driver/profile.ts';
 
-/** Numbers that no other object of the run has. */
+/** Object numbers that nothing else in the run uses. */
 const NUMBERS = { region: 200, eq: 20, cq: 200, srq: 40, qp: 200 } as const;
 const SPREAD = 4;
 const PD = 9;
@@ -65,7 +65,7 @@ export class HostileCommands {
     this.#key = key;
   }
 
-  /** One hostile command. Returns what is wrong with its end. */
+  /** One hostile command. Describes what is wrong with its completion. */
   act(): string | undefined {
     return this.#random.oneIn(3) ? this.#refuse() : this.#give();
   }
@@ -93,7 +93,7 @@ export class HostileCommands {
     return this.#count() === before ? undefined : `opcodes ${give} and ${opcode} have changed the device`;
   }
 
-  /** A command that must be refused, whatever else it says. */
+  /** A command that must be refused, whatever its other fields are. */
   #refuse(): string | undefined {
     const [opcode, command] = this.#random.pick(this.#refusals());
     const before = this.#count();
@@ -208,7 +208,7 @@ export class HostileCommands {
       ...readers.map((opcode) => [opcode, { input: mailbox, modifier: NUMBERS.region }] as const),
       ...writers.map(([opcode, modifier]) => [opcode, { modifier, out: 0x100, outAddress: mailbox }] as const),
       ...numbered.map((opcode) => [opcode, { modifier: outside, out: 0x100 }] as const),
-      // Bits of the table that a QP has, below others.
+      // A number whose low bits index the table entry of a QP, and whose high bits are wrong.
       ...ofQueuePairs.map((opcode) => [opcode, { modifier: 0x800000 + random.below(256), out: 0x108 }] as const),
       [CommandOpcode.RESIZE_CQ, { input: resizing, modifier: random.pick(this.#ownCqns) }],
       [CommandOpcode.MAP_ICM, { input: mailbox, modifier: 1 }],
@@ -233,7 +233,7 @@ export class HostileCommands {
 const { SW2HW_MPT, SW2HW_EQ, SW2HW_CQ, SW2HW_SRQ, RST2INIT_QP, INIT_HCA, WRITE_MTT, MAD_IFC } = CommandOpcode;
 /** Commands that read a mailbox. */
 const readers = [SW2HW_MPT, SW2HW_CQ, SW2HW_SRQ, SW2HW_EQ, RST2INIT_QP, INIT_HCA, WRITE_MTT, MAD_IFC];
-/** Commands that write a mailbox, with an object that is there. */
+/** Commands that write a mailbox, with an existing object. */
 const writers = [
   [CommandOpcode.QUERY_DEV_LIM, 0],
   [CommandOpcode.QUERY_FW, 0],

@@ -2,7 +2,7 @@
 /**
  * A hostile process on an mthca device: it owns a user access region, queue pairs of all services,
  * an SRQ and memory, and stores at random into its page of doorbells, its doorbell records, its
- * work queues and its data. The driver does for it what it asks for: it connects QPs that have
+ * work queues and its data. The driver does what the process asks for: it connects QPs that have
  * failed, arms the SRQ, and takes the pages of the records away for a while. `MthcaIsolation` calls
  * it.
  */
@@ -21,10 +21,10 @@ import type { Victims } from './victims.ts';
 
 const HOSTILE_UAR = 2;
 const HOSTILE_PD = 9;
-/** Another one than that of the victims: a request may ask for that of its QP. */
+/** Not the Q_Key of the victims, because a request may ask for the Q_Key of its own QP. */
 const HOSTILE_QKEY = 0x9999;
 const SRQN = 17;
-/** Of both ports. */
+/** LIDs of both ports. */
 const LIDS = [1, 2];
 const RECORDS = 24;
 const RECORD_BYTES = 8;
@@ -34,7 +34,7 @@ const REQUEST_BYTES = 256;
 const RECORDS_ICM = UARC_BASE + HOSTILE_UAR * ICM_PAGE_BYTES;
 
 export class MthcaHostileProcess implements HostileProcess {
-  /** Completions of its own, good ones and errors. */
+  /** Its own completions, good ones and errors. */
   completions = 0;
   errors = 0;
   readonly own: readonly FixtureQueuePair[];
@@ -111,7 +111,7 @@ export class MthcaHostileProcess implements HostileProcess {
     if (random.oneIn(8)) this.#takeRecords();
   }
 
-  /** All of it goes away. */
+  /** Removes the process and all its objects. */
   end(): void {
     this.#giveRecords();
     for (const qp of this.own) qp.destroy();
@@ -138,14 +138,14 @@ export class MthcaHostileProcess implements HostileProcess {
 
   #postReceive(): void {
     const random = this.#random;
-    // Whatever the first piece is, messages fit.
+    // Messages fit, whatever the first piece is.
     const pieces = [this.#values.piece(), this.#memory];
     if (!random.oneIn(4)) return random.pick(this.own).postReceive(...pieces);
-    // It does not look whether the entry is free.
+    // The process does not check whether the entry is free.
     this.shared.free(this.shared.post(...pieces));
   }
 
-  /** A hole in context memory where its records were. */
+  /** Leaves a hole in context memory where the records were. */
   #takeRecords(): void {
     this.#fixture.driver.expect(CommandOpcode.UNMAP_ICM, { input: RECORDS_ICM, modifier: 1 });
     this.#hasRecords = false;
@@ -184,7 +184,7 @@ export class MthcaHostileProcess implements HostileProcess {
     const view = new DataView(new ArrayBuffer(8));
     encodeSendDoorbell(view, 0, {
       count: random.pick([0, 1, 1, 2, 16, 255]),
-      // Often the head that is right, so that the queue is read.
+      // Often the right head, so that the queue is read.
       head: random.oneIn(3) ? random.below(0x10000) : (data?.sends.posted ?? 0),
       opcode: random.oneIn(2) ? random.pick(opcodes) : random.below(32),
       fence: random.below(2),
@@ -206,7 +206,7 @@ export class MthcaHostileProcess implements HostileProcess {
     this.#store(0x20, 8, view.getInt32(0, true), view.getInt32(4, true));
   }
 
-  /** A request of one of its QPs that is right, or has one wrong field, or a few wrong words. */
+  /** A request of one of its QPs that is valid, or has one wrong field or a few wrong words. */
   #postAlmostRight(): void {
     const random = this.#random;
     const qp = random.pick(this.own);
@@ -242,7 +242,7 @@ export class MthcaHostileProcess implements HostileProcess {
     }
   }
 
-  /** Fills a request of one of its queues with such words, or changes one word of it. */
+  /** Fills a request of one of its queues with such words, or changes one word. */
   #scramble(): void {
     const random = this.#random;
     const isShared = random.oneIn(8);

@@ -2,7 +2,7 @@
 /**
  * A hostile process on an mthca device: it owns a user access region, queue pairs and memory, and
  * stores at random into its page of doorbells, its doorbell records, work queues and data, while
- * hostile commands name what they must not name. Processes beside it go on undisturbed, and the
+ * hostile commands name objects that they must not name. Other processes go on undisturbed, and the
  * device works as before when the process is gone. `npm run simulate -- isolation --personality
  * mthca` performs 10 million acts.
  */

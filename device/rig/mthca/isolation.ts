@@ -14,7 +14,7 @@ import { HostileCommands } from './hostile-commands.ts';
 import { MthcaHostileProcess } from './hostile-process.ts';
 import { Victims } from './victims.ts';
 
-/** One act of so many is a command. */
+/** One act in this many is a command. */
 const COMMAND_SHARE = 20;
 
 /** One run: victims, and hostile software that may be idle. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A hostile user process of one function: it has pages of a collect context and of device memory,
- * and queue pairs, completion queues and memory of its own, and writes what it likes to all of
+ * and queue pairs, completion queues and memory of its own, and writes arbitrary values to all of
  * them. It knows the numbers and keys of all others. Its kernel starts failed queue pairs again,
  * and now and then the process dies and another one begins. Used by `ProcessIsolation`
  * (docs/HAZARDS.md, user processes).
@@ -119,7 +119,7 @@ export class HostileProcess {
     }
   }
 
-  /** The process dies: its kernel takes everything back. */
+  /** The process dies: its kernel destroys everything. */
   end(): void {
     const { management } = this.#tenant.driver;
     this.deaths++;
@@ -134,7 +134,7 @@ export class HostileProcess {
     this.#queuePairs = [];
   }
 
-  /** It dies, and another one begins. */
+  /** The process dies, and another one begins. */
   restart(): void {
     this.end();
     this.#begin();

@@ -31,7 +31,7 @@ const MEMORY_BYTES = 1 << 24;
 const FUNCTIONS = 2;
 const BUDGET = 4096;
 const ACTS_PER_STEP = 32;
-/** Odd numbers: every hostile process has its turn. */
+/** Odd numbers, so that every hostile process has its turn. */
 const ACTS_PER_RECOVERY = 101;
 const ACTS_PER_LIFE = 2501;
 /** Pages of the processes, beyond those that the kernel takes in turns. */

@@ -153,7 +153,7 @@ export class AdapterLoad {
     return this.tenants.reduce((sum, tenant) => sum + tenant.read(register), 0);
   }
 
-  /** Counts that show whether the run had the load it is meant to have. */
+  /** Counts that show whether the run had the intended load. */
   get summary() {
     const { messages, watch } = this;
     return {

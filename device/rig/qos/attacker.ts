@@ -94,7 +94,7 @@ export class Attacker {
     else this.#recover();
   }
 
-  /** Starts again: a reset, a driver, QPs to misuse. */
+  /** Starts again, with a reset, a driver, and QPs to misuse. */
   #begin(): void {
     const { machine, index } = this.#tenant;
     this.#earlierFaults += this.#recentFaults;
@@ -155,7 +155,7 @@ export class Attacker {
     const random = this.#random;
     const size = random.pick(STORE_SIZES);
     const offset = random.oneIn(2) ? random.pick(PREFERRED_REGISTERS) : random.below(BAR_REGISTERS_BYTES / size) * size;
-    // Not DEVICE_CONTROL: after a reset of the function no other act would have an effect.
+    // Excludes DEVICE_CONTROL: after a reset of the function no other act would have an effect.
     if (offset < CSR.DEVICE_STATUS && offset + size > CSR.DEVICE_CONTROL) return;
     if (random.oneIn(8)) this.#tenant.access.readRegister(offset, size);
     else this.#tenant.access.writeRegister(offset, size, this.#value(), this.#value());

@@ -47,8 +47,8 @@ export function measureFairness(requests: readonly FloodRequest[], options: Fair
 }
 
 /**
- * Passes enough that one of the longest messages more or less makes no difference, nor the lead
- * with which a tenant of more queue pairs begins.
+ * So many passes that neither one longest message more or less nor the initial lead of a tenant
+ * with more queue pairs makes a difference.
  */
 function passesFor(requests: readonly FloodRequest[]): number {
   const longest = Math.max(...requests.map(({ size }) => size));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A lane table in memory of the physical function under random load, and what must come of it (US
+ * A lane table in memory of the physical function under random load, and its required effects (US
  * 8,484,392 par. 74): an entry is read only after it was marked, at most once for each mark, with
  * the contents of that moment; a taken entry gives the function its lanes, and a refused one
  * changes no lane. Used by `AdapterLoad`.
@@ -36,10 +36,10 @@ export class LaneTableOracle {
   readonly #adapter: Adapter;
   readonly #physical: Tenant;
   readonly #stored: Entry[];
-  /** Functions whose entry is marked and not read. */
+  /** Functions whose entry is marked and has not been read. */
   readonly #marked = new Set<number>();
   #table!: Uint8Array;
-  /** Counters of the adapter at the last look. */
+  /** Counters of the adapter at the last check. */
   #readBefore = 0;
   #refusedBefore = 0;
   #wrong: string | undefined;
@@ -69,7 +69,7 @@ export class LaneTableOracle {
     this.#marked.clear();
   }
 
-  /** Writes a random entry. The adapter does not know. */
+  /** Writes a random entry without telling the adapter. */
   store(target: number, random: Random): void {
     const count = this.#adapter.lanes.count + (random.oneIn(8) ? ABSENT : 0);
     const lanes = Array.from({ length: random.below(LANES_MAX + 1) }, () => random.below(count));
@@ -101,7 +101,7 @@ export class LaneTableOracle {
       for (const lane of lanes) bytes[OFFSETS[index] + (lane >> 3)] |= 1 << (lane & 7);
   }
 
-  /** Looks at each entry that the adapter reads, at once or in time. */
+  /** Follows each entry that the adapter reads, at once or with a latency. */
   #watch(): void {
     const { map } = this.#adapter.lanes;
     const onInvalid = map.onInvalid;

@@ -44,7 +44,7 @@ export class PolicyOracle {
         );
   }
 
-  /** A request was granted. */
+  /** Notes a granted request. */
   note({ resource, target, amount }: ResourceChange): void {
     const policy = POLICIES.find(([kind]) => kind === resource)?.[1];
     if (policy === undefined) return;
@@ -52,7 +52,7 @@ export class PolicyOracle {
     else this.#on[target].delete(policy);
   }
 
-  /** A function was reset: its policies are off. */
+  /** Notes the reset of a function: its policies are off. */
   noteReset(target: number): void {
     this.#on[target].clear();
   }

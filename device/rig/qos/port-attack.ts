@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Hostile use of what all functions share at a port: well-formed commands that would take it down,
+ * Hostile use of a port that all functions share: well-formed commands that would take it down,
  * take its QP0 or QP1, or change what it offers, and many attachments to multicast groups
  * (docs/DOCUMENTS.md decision 14). Used by `Attacker`.
  */

@@ -27,7 +27,7 @@ interface LoadedAdapter {
   readonly machine: InProcessMachine;
   readonly tenants: readonly Tenant[];
   readonly flows: readonly Flow[];
-  /** `shrinking`: shares may now be smaller than their use. */
+  /** `shrinking`: shares may be smaller than their use from now on. */
   readonly watch: { shrinking: boolean };
   /** The oracles of doorbell policies and of the lane table. */
   readonly policies: PolicyOracle;
@@ -52,7 +52,7 @@ export class RandomActions {
   /** By page of a function: the command that is being written there. */
   readonly #halfWritten = new Map<string, HalfWritten>();
   readonly #copies: { flow: Flow; bytes: Uint8Array }[] = [];
-  /** Flows with commands that the adapter may not know of, because no doorbell followed. */
+  /** Flows with commands of which the adapter may not know, because no doorbell followed. */
   readonly #unannounced = new Set<Flow>();
 
   constructor(load: LoadedAdapter, random: Random) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Tells oracles which resource requests an adapter grants, at the moment of the grant: a guest
- * learns of it later. Used by `AdapterLoad`.
+ * Reports granted resource requests to oracles at the moment of the grant; a guest learns of it
+ * later. Used by `AdapterLoad`.
  */
 import type { ResourceChange } from '../../../protocol/layout/gen/resource-change.gen.ts';
 import type { Adapter } from '../../hca/adapter/adapter.ts';

@@ -35,7 +35,7 @@ export class AdapterWatch {
   refusals = 0;
   launches = 0;
   checks = 0;
-  /** Shares may have shrunk below their use since the last drain. */
+  /** Shares may have become smaller than their use since the last drain. */
   shrinking = false;
   /** Longest wait of a lane with work, in launches. */
   longestWait = 0;
@@ -58,7 +58,7 @@ export class AdapterWatch {
     const adapter = this.#adapter;
     const wrong = this.#wrong ?? findBadBinding(adapter) ?? findLaneFault(adapter) ?? this.#findStarving();
     if (wrong !== undefined) return wrong;
-    // Registers show the same state again: one function is enough after each step.
+    // Registers show the same state a second time, so one function per step is enough.
     const { access, index } = tenants[this.checks++ % tenants.length];
     const broken = findBrokenInvariant(access, !this.shrinking);
     return broken === undefined ? this.#findGrowingOveruse() : `function ${index}: ${broken}`;

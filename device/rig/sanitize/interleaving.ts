@@ -10,7 +10,7 @@ import type { Random } from '../../random.ts';
 /** An access of the driver: a load, a store to memory, or a write to a register or a doorbell. */
 export type DriverAccess = 'load' | 'store' | 'register';
 
-/** Targets of a single interruption: before one of the next so many accesses of that kind. */
+/** Targets of a single interruption: before one of the next accesses of that kind, this many. */
 const AIMS = [
   ['load', 6],
   ['load', 60],

@@ -49,7 +49,7 @@ const WAYS = [
   { interrupts: false, deadman: true },
   { interrupts: false, deadman: false },
 ] as const;
-/** Some watches end by their time, others when the device rests. */
+/** Some watches end after their time, others when the device rests. */
 const TAIL_WINDOWS_US = [3, 50, 200] as const;
 const ROUNDS = 63;
 /** One round in so many has many messages. */

@@ -42,7 +42,7 @@ export class Receiver {
     this.#free = Array.from({ length: qp.parts.receiveCq.buffer.entries }, () => fixture.createBuffer(BUFFER_BYTES));
   }
 
-  /** A receive entry is free for one more message. */
+  /** True if a receive entry is free for one more message. */
   get hasRoom(): boolean {
     return this.#posted > this.expected;
   }

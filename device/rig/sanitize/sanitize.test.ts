@@ -11,7 +11,9 @@ import { runSanitize } from './run.ts';
 const ALL_SEEDS = 30;
 const FEW_SEEDS = 10;
 
-/** Seeds of which one must show a bug. Each does with a probability of a third or more. */
+/**
+ * Number of seeds of which one must show a bug; each does with a probability of at least a third.
+ */
 const BUG_SEEDS = Array.from({ length: ALL_SEEDS }, (_, index) => index + 1);
 
 t.test('the clean driver survives every seed', async (t) => {

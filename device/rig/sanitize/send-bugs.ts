@@ -32,7 +32,7 @@ export class EarlyDoorbellPair extends DriverQueuePair {
   }
 }
 
-/** `mark-before-tail`: what a processor does that has no barrier between the two. */
+/** `mark-before-tail`: the behaviour of a processor without a barrier between the two. */
 export class NoBarrierPair extends DriverQueuePair {
   override post(request: SendRequest, by?: PostBy): Uint8Array {
     if (by !== 'tail') return super.post(request, by);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The messages of a sanitizer run: sends of two datagram QPs and a connected one, which share a CQ,
- * and packets through a send context. Called by `SystemUnderTest` for each processor.
+ * and packets through a send context. Called by `SystemUnderTest` on behalf of each processor.
  */
 import { GRH_SIZE } from '../../../protocol/infiniband/gen/grh.gen.ts';
 import { SendContextState, ServiceType, sendContextStateName } from '../../../protocol/layout/gen/values.gen.ts';
@@ -67,7 +67,7 @@ export class SanitizedTraffic {
   readonly #receivers: readonly Receiver[];
   readonly #pages: CollectPagePool;
   readonly #context: DriverSendContext;
-  /** It posts a stream, for a while. */
+  /** The sender that posts for the present: one posts a stream for a while. */
   #sender: Sender;
   #sendsPosted = 0;
   #contextBusy = false;

@@ -40,7 +40,7 @@ const PAGE_PARTS = 64;
 const RESIZED = 0b111;
 const DWORD_BYTES = 4;
 
-/** Size and place of a queue, as far as they are not the smallest. */
+/** Size and place of a queue; the smallest values unless given. */
 export interface CompletionQueueShape extends Partial<Cqc> {
   readonly logCqSize: number;
 }
@@ -64,7 +64,7 @@ export class Mlx5DriverCompletionQueue {
   readonly #driver: Mlx5Driver;
   readonly #cqeSz: number;
   #ring: Ring;
-  /** Number of the request for an event; another one after each event. */
+  /** Number of the request for an event; it changes after each event. */
   #sequence = 0;
 
   constructor(driver: Mlx5Driver, events: DriverEventQueue, shape: CompletionQueueShape) {
@@ -102,7 +102,7 @@ export class Mlx5DriverCompletionQueue {
     return this.#slotOf(this.#ring, index);
   }
 
-  /** What went wrong, as the entry tells; 0 for an entry without an error. */
+  /** The syndrome of an entry; 0 for one without an error. */
   syndromeAt(index: number): number {
     const slot = this.slot(index);
     const { opcode } = decodeCqe(slot, 0, newCqe());
@@ -118,7 +118,7 @@ export class Mlx5DriverCompletionQueue {
       : undefined;
   }
 
-  /** Takes up to `limit` entries; the device learns of it by `tell`. */
+  /** Takes up to `limit` entries; `tell` informs the device. */
   take(limit = Number.POSITIVE_INFINITY): Cqe[] {
     const taken: Cqe[] = [];
     for (let entry = this.peek(); entry !== undefined && taken.length < limit; entry = this.peek()) {
@@ -133,7 +133,7 @@ export class Mlx5DriverCompletionQueue {
     this.#driver.memory.view(this.record, DWORD_BYTES).setUint32(0, index & 0xffffff);
   }
 
-  /** Software has seen an event: its next request has another number. */
+  /** Notes that software has seen an event: its next request has another number. */
   noteEvent(): void {
     this.#sequence++;
   }
@@ -187,7 +187,7 @@ export class Mlx5DriverCompletionQueue {
     };
   }
 
-  /** Copies the entries before that of the resize; each gets the number behind its own. */
+  /** Copies the entries before that of the resize; each gets the number after its own. */
   #moveTo(old: Ring, next: Ring): void {
     let index = this.consumed;
     for (; ; index++) {

@@ -40,11 +40,11 @@ export class DataFixture {
   readonly driver: Mlx5Driver;
   readonly uar: number;
   readonly pd: number;
-  /** Asynchronous events, and those of completions. */
+  /** Queues of asynchronous events and of completion events. */
   readonly events: DriverEventQueue;
   readonly completions: DriverEventQueue;
 
-  /** `driver`: of a device that was reset, or of one in a fabric, in the place of a new one. */
+  /** `driver`: that of a device that was reset or is in a fabric, in place of a new one. */
   constructor(driver = new Mlx5Driver(makeMlx5Machine())) {
     this.driver = driver;
     const [port] = driver.device.ports;
@@ -113,7 +113,7 @@ export class DataFixture {
     return new Mlx5DriverQueuePair(this.driver, { uar: this.uar, pd: this.pd, ...setup, cq });
   }
 
-  /** Two queue pairs in RTS, connected to each other unless they are of UD. */
+  /** Two queue pairs in RTS, connected to each other unless their service is UD. */
   connect(
     service: number = QpService.RC,
     first: Partial<QueuePairSetup> = {},

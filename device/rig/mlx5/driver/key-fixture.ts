@@ -67,7 +67,7 @@ export type KeyElements = readonly (number | KeyPiece)[];
 /** A request that changes a key. */
 export interface KeyChange {
   readonly key: number;
-  /** Attributes in the request, and the bits of the mask that say which of them count. */
+  /** Attributes in the request, and the mask that selects those to change. */
   readonly set?: Partial<KeyAttributes>;
   readonly mask?: readonly number[];
   readonly list?: KeyElements;
@@ -75,7 +75,7 @@ export interface KeyChange {
   readonly offset?: number;
   /** Octowords that the request claims to have; those of `list` unless given. */
   readonly octowords?: number;
-  /** The list lies in memory, behind this key. */
+  /** The list lies in memory, which this key names. */
   readonly behind?: KeyPiece | undefined;
   readonly checks?: 'free' | 'in use' | 'qpn' | undefined;
   readonly changesAll?: boolean;
@@ -121,7 +121,7 @@ export class KeyFixture {
   /** Guest memory in pages that do not follow each other; byte n of it has the value `fill(n)`. */
   pages(count: number, fill: (index: number) => number = () => 0): number[] {
     const start = this.driver.allocate(2 * count * PAGE_BYTES);
-    // The last page lies first, and each second one is left out.
+    // The last page lies first, and every second one is left out.
     const pages = Array.from({ length: count }, (_, index) => start + 2 * (count - 1 - index) * PAGE_BYTES);
     for (const [index, page] of pages.entries()) {
       const bytes = this.bytes(page, PAGE_BYTES);
@@ -134,7 +134,9 @@ export class KeyFixture {
     return this.driver.bytes(address, lengthBytes);
   }
 
-  /** Attributes of a key of pages that allows everything, with the given ones in their place. */
+  /**
+   * Attributes of a key of pages that allows everything, with the given ones in place of its own.
+   */
   attributes(given: Partial<KeyAttributes> = {}): KeyAttributes {
     const usual = { pd: this.pd, qpn: ANY_QP, umrEn: 1, lr: 1, lw: 1, rr: 1, rw: 1, a: 1, mkey70: 0x11 };
     const mode = { accessMode10: KeyAccessMode.PAGES, logPageSize: 12 };
@@ -165,18 +167,18 @@ export class KeyFixture {
     return (((output.getUint32(8) & 0xffffff) << 8) | this.attributes(given).mkey70) >>> 0;
   }
 
-  /** A key of pages for all their bytes. */
+  /** A key of pages that covers all their bytes. */
   region(pages: readonly number[], given: Partial<KeyAttributes> = {}): number {
     return this.key({ startAddr: 0x10000, len: pages.length * PAGE_BYTES, ...given }, pages);
   }
 
-  /** A key of pieces for all their bytes. */
+  /** A key of pieces that covers all their bytes. */
   compound(pieces: readonly KeyPiece[], given: Partial<KeyAttributes> = {}): number {
     const len = pieces.reduce((sum, { bytes }) => sum + bytes, 0);
     return this.key({ accessMode10: KeyAccessMode.KEYS, logPageSize: 0, len, ...given }, pieces);
   }
 
-  /** The key as the device has it. */
+  /** The key in the device. */
   get(key: number): MemoryKey {
     const found = this.keys.get(key >>> 8);
     if (found === undefined) throw new Error(`there is no key 0x${key.toString(16)}`);
@@ -222,7 +224,7 @@ export class KeyFixture {
     return this.get(key).store(this.keys.owner.dma.at(address), PAGE_LIST, block);
   }
 
-  /** A list in guest memory that a key of its own allows to read. */
+  /** A list in guest memory, readable by a key of its own. */
   listInMemory(elements: KeyElements, given: Partial<KeyAttributes> = {}): KeyPiece {
     const bytes = octowordsOf(elements) * OCTOWORD_BYTES;
     const pages = this.pages(Math.ceil(bytes / PAGE_BYTES));
@@ -262,7 +264,7 @@ function writeElements(view: DataView, at: number, elements: KeyElements): void 
     }
 }
 
-/** The request of a QP that asks for a change; attributes that `set` leaves out are 0. */
+/** The request by which a QP changes a key; attributes that `set` leaves out are 0. */
 export function keyRequest(change: KeyChange): SendWork {
   const { key, set = {} } = change;
   const startHigh = highDword(set.startAddr ?? 0);
@@ -270,7 +272,7 @@ export function keyRequest(change: KeyChange): SendWork {
   return { opcode: SendOpcode.UMR, immediate: key, raw: new Uint8Array(view.buffer).slice(CTRL_SEG_SIZE) };
 }
 
-/** The request that asks for a change, from its control piece on. */
+/** The bytes of a request that changes a key, from its control piece on. */
 export function writeKeyRequest(change: KeyChange, attributes: KeyAttributes): DataView {
   const { key, mask = [], list = [], offset, behind, checks, spoil } = change;
   const octowords = change.octowords ?? octowordsOf(list);

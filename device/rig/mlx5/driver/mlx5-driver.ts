@@ -50,13 +50,13 @@ const INTERFACE_BITS = 0x700;
 
 /** The answer to a command. */
 export interface Mlx5Answer {
-  /** Status of delivery of the entry; 0: it was executed. */
+  /** Delivery status of the entry; 0: the command was executed. */
   readonly delivery: number;
   readonly status: number;
   readonly output: DataView;
 }
 
-/** One command; `input` begins with the head, `opMod` is put into it. */
+/** One command; `input` begins with the head, into which `opMod` is written. */
 export interface Mlx5Command {
   /** The input behind opcode and modifier, at its offset in the whole input. */
   readonly fill?: (view: DataView) => void;
@@ -68,7 +68,7 @@ export interface Mlx5Command {
   readonly spoil?: (entry: DataView, input: readonly DataView[], output: readonly DataView[]) => void;
 }
 
-/** A machine with an mlx5 device in the place of an adapter. */
+/** A machine with an mlx5 device in place of an adapter. */
 export function makeMlx5Machine(
   machine: MachineOptions = {},
   options: Partial<PersonalityOptions> = {},
@@ -104,7 +104,7 @@ export class Mlx5Driver extends PersonalityDriver {
   /** Blocks of mailboxes of commands that have ended. */
   readonly #spareBlocks: number[] = [];
 
-  /** `index`: function and host of the device among those of the machine. */
+  /** `index`: that of the device's function and host among those of the machine. */
   constructor(
     machine: InProcessMachine = makeMlx5Machine(),
     index = 0,
@@ -122,8 +122,8 @@ export class Mlx5Driver extends PersonalityDriver {
   }
 
   /**
-   * Fills an entry without ringing for it; returns how to read the answer. `release`: the blocks of
-   * its mailboxes may serve another command.
+   * Fills an entry without ringing for it; returns how to read the answer. `release`: lets other
+   * commands reuse the blocks of its mailboxes.
    */
   post(opcode: number, command: Mlx5Command = {}): { entry: number; read: () => Mlx5Answer; release: () => void } {
     const { fill, modifier = 0, inputBytes = 0x10, outputBytes = 0x10, entry = 0, spoil } = command;
@@ -288,7 +288,7 @@ export class Mlx5Driver extends PersonalityDriver {
   }
 }
 
-/** The part of a command, or of its answer, that block `index` of its mailbox has. */
+/** The part of a command, or of its answer, in block `index` of its mailbox. */
 function mailboxPart(whole: Uint8Array, index: number): Uint8Array {
   const from = COMMAND_INLINE_BYTES + index * MAILBOX_DATA_BYTES;
   return whole.subarray(from, from + MAILBOX_DATA_BYTES);

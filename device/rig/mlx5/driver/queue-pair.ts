@@ -73,7 +73,7 @@ export interface SendWork extends RequestWork {
   readonly solicited?: 0 | 1;
   readonly fence?: number;
   readonly immediate?: number;
-  /** Bytes that follow the control piece in place of all others. */
+  /** Bytes that replace everything after the control piece. */
   readonly raw?: Uint8Array;
 }
 
@@ -142,7 +142,7 @@ export class Mlx5DriverQueuePair {
   }
 
   /**
-   * Moves the QP to RTS, connected to `remoteQpn` at `lid` unless it is of datagrams. `psn`: the
+   * Moves the QP to RTS, connected to `remoteQpn` at `lid` unless its service is UD. `psn`: the
    * first one of both ends.
    */
   start(remoteQpn: number, lid: number, path: Partial<Ads> = {}, psn = FIRST_PSN): void {
@@ -169,12 +169,12 @@ export class Mlx5DriverQueuePair {
     });
   }
 
-  /** A command that has the number alone: to ERR, to RESET, destruction. */
+  /** Executes a command whose only field is the number: to ERR, to RESET, destruction. */
   command(opcode: number): Mlx5Answer {
     return this.#driver.command(opcode, { fill: (view) => setRst2initQpInQpn(view, 0, this.number) });
   }
 
-  /** To RESET; the queues begin anew. */
+  /** To RESET; the queues are empty again. */
   reset(): void {
     this.command(CommandOpcode.QP_2RST);
     this.#blocks = 0;
@@ -205,7 +205,7 @@ export class Mlx5DriverQueuePair {
     return first;
   }
 
-  /** Writes a request without ringing. */
+  /** Writes a request without ringing the doorbell. */
   write(work: SendWork): number {
     const request = this.#compose(work);
     const first = this.#blocks;

@@ -28,7 +28,10 @@ import { Mlx5Driver } from './mlx5-driver.ts';
 
 export const BLOCKS = 32;
 export const BLOCK_BYTES = 64;
-/** The receive queue before it: the ring crosses pages in the middle of a block. */
+/**
+ * Bytes of the receive queue before the ring, chosen so that the ring crosses a page within a
+ * block.
+ */
 const OFFSET = 0xf90;
 export const PAGE_BYTES = 4096;
 export const UNIT = 16;
@@ -38,7 +41,7 @@ export const PORT = 1;
 export const DATA = { inline: 0, byteCount: 100, lkey: 0x700, address: 0x1_2345_6789 };
 export const LONGEST = 2 ** 31;
 
-/** A test that can fail. */
+/** The part of a test that is used here. */
 interface Failing {
   fail(text: string): unknown;
 }
@@ -54,7 +57,7 @@ export const data =
     return at + UNIT;
   };
 
-/** Data in the request. `byteCount`: as the piece says, in place of the length of its data. */
+/** Data in the request. `byteCount`: value in the piece, in place of the length of its data. */
 export const inline =
   (bytes: Uint8Array, byteCount = bytes.length): RequestPiece =>
   (view, at) => {
@@ -81,7 +84,7 @@ export const xrc: RequestPiece = (view, at) => {
   return at + UNIT;
 };
 
-/** Where a datagram goes. */
+/** The destination of a datagram. */
 export const vector =
   (given: Partial<ReturnType<typeof newAddressVector>> = {}): RequestPiece =>
   (view, at) => {
@@ -96,12 +99,14 @@ export const vector =
     return at + 0x30;
   };
 
-/** Bytes that differ from each other. */
+/** Bytes that all differ. */
 export function pattern(length: number): Uint8Array {
   return Uint8Array.from({ length }, (_, index) => index * 7 + 1);
 }
 
-/** A send queue in guest memory, the loader of its requests, and the command that it makes. */
+/**
+ * A send queue in guest memory, the loader of its requests, and the command that the loader fills.
+ */
 export class SendFixture {
   readonly buffer = new PhysicalCollectBuffer(0);
   readonly vectors = new AddressVectors(1);
@@ -132,7 +137,7 @@ export class SendFixture {
     this.#requests = new SendRequests(this.vectors, underlying.dma);
   }
 
-  /** Writes a request behind those before; returns its bytes. `ds`: another length than it has. */
+  /** Appends a request; returns its bytes. `ds`: a length in place of its own. */
   write(opcode: number, pieces: readonly RequestPiece[], head: object = {}, ds?: number): number {
     const bytes = new Uint8Array(2048);
     const view = new DataView(bytes.buffer);
@@ -145,7 +150,7 @@ export class SendFixture {
     return at;
   }
 
-  /** As if so many requests of one block each had been taken. */
+  /** Sets the state after this many requests of one block were taken. */
   begin(count: number): number {
     this.#next = count;
     this.queue.posted = count;
@@ -160,7 +165,7 @@ export class SendFixture {
     return this.driver.memory.view(this.pages[Math.floor(at / PAGE_BYTES)] + (at % PAGE_BYTES), 1);
   }
 
-  /** A doorbell for all that was written, or for `posted` blocks. */
+  /** Rings the doorbell for all written requests, or for `posted` blocks. */
   ring(posted = this.#next): boolean {
     this.driver.memory.view(this.#record, 8).setUint32(4, posted & COUNTER_MASK);
     return this.queue.ring();
@@ -172,7 +177,7 @@ export class SendFixture {
     return decodeSendCommand(this.buffer.view, 0, newSendCommand());
   }
 
-  /** Writes, rings and loads a request that is right. */
+  /** Writes, rings for and loads a valid request. */
   take(t: Failing, opcode: number, pieces: readonly RequestPiece[], head: object = {}): SendCommand {
     this.write(opcode, pieces, head);
     if (!this.ring()) t.fail('the doorbell names nothing new');
@@ -181,7 +186,7 @@ export class SendFixture {
     return command;
   }
 
-  /** The bytes that the elements of the command lead to, which lie in the queue. */
+  /** The bytes that the elements of the command name, which lie in the queue. */
   gathered(t: Failing, count: number): number[] {
     const { view } = this.buffer;
     return Array.from({ length: count }, (_, index) => {

@@ -77,7 +77,7 @@ export const sharedOpcodes = {
   },
 } as const;
 
-/** What the queue belongs to, and fields of its context in the place of the usual ones. */
+/** Objects that the queue belongs to, and fields of its context in place of the usual ones. */
 export interface SharedQueueSetup {
   readonly form: SharedForm;
   readonly pd: number;
@@ -126,11 +126,11 @@ export function sharedArming(form: SharedForm, number: number, limit: number): M
   };
 }
 
-/** What a query tells that changes. */
+/** The fields of a query that change. */
 export interface SharedState {
   readonly state: number;
   readonly limit: number;
-  /** Entries that are posted; of a pool: entries that were taken. */
+  /** Entries that are posted; for a pool, entries that were taken. */
   readonly count: number;
 }
 
@@ -157,7 +157,7 @@ export class Mlx5DriverSharedQueue {
     return this.#free[0];
   }
 
-  /** Entries that can be posted: the last one stays, because nothing is behind it. */
+  /** Entries that can be posted: the last one stays, because no entry follows it. */
   get room(): number {
     return this.#free.length - 1;
   }
@@ -176,7 +176,7 @@ export class Mlx5DriverSharedQueue {
     setDoorbellRecordReceiveCounter(this.#driver.memory.view(this.place.record, RECORD_BYTES), 0, this.#posted);
   }
 
-  /** An entry that has completed goes behind all free ones. */
+  /** Puts a completed entry behind all free ones. */
   free(index: number): void {
     this.link(this.#free[this.#free.length - 1], index);
     this.#free.push(index);

@@ -14,22 +14,22 @@ import { structs } from '../../../../protocol/mlx5/tables.ts';
 import { fieldPlaces, writeBits } from '../../../../protocol/testing/table-bits.ts';
 import type { Mlx5Command, Mlx5Driver } from '../driver/mlx5-driver.ts';
 
-/** A test that can fail. */
+/** The part of a test that is used here. */
 interface Failing {
   fail(text: string): unknown;
 }
 
-/** The status of a command that is good but for one field, which has this value. */
+/** The status of a command that is valid except for one field, which has this value. */
 export type FieldRule = (value: number) => CommandStatus;
 
 export interface FieldWalk {
   readonly driver: Mlx5Driver;
   readonly opcode: number;
-  /** The structures that the input has, by their offset, which is 0 for that of the command. */
+  /** The structures in the input by their offset; that of the command has offset 0. */
   readonly layouts: Readonly<Record<number, string>>;
-  /** Makes a good command; called before each trial. */
+  /** Makes a valid command; called before each trial. */
   readonly prepare: () => Mlx5Command;
-  /** Rules of fields; any value of other fields is good. `uid` and `opMod` have rules already. */
+  /** Rules of fields; any value of other fields is valid. `uid` and `opMod` have rules already. */
   readonly rules: Readonly<Record<string, FieldRule>>;
   /** The state that a refused command must not change. */
   readonly digest: () => unknown;
@@ -38,7 +38,7 @@ export interface FieldWalk {
 const { OK, BAD_PARAMETER, BAD_RESOURCE } = CommandStatus;
 const HEAD_BYTES = 8;
 
-/** A rule: only these values are good; others have the status `otherwise`. */
+/** A rule: only these values are valid; others end with the status `otherwise`. */
 export function only(values: readonly number[], otherwise: CommandStatus = BAD_PARAMETER): FieldRule {
   return (value) => (values.includes(value) ? OK : otherwise);
 }
@@ -53,7 +53,7 @@ export function walkFields(t: Failing, walk: FieldWalk): void {
   for (const [offset, name] of Object.entries(layouts)) {
     const table = findStruct(name);
     for (const place of fieldPlaces(table)) {
-      // A block is walked over as a structure of its own, if it has fields at all.
+      // A block is walked over as a structure of its own, if it has any fields.
       if (place.name === 'opcode' || place.array) continue;
       for (const value of valuesOf(place.width)) {
         const expected = rules[place.name]?.(Number(value)) ?? OK;
@@ -70,7 +70,7 @@ export function walkFields(t: Failing, walk: FieldWalk): void {
   }
 }
 
-/** Commands that end with a status; those that are refused change nothing. */
+/** Expects commands to end with a status, and refused ones to change nothing. */
 export function expectStatus(
   t: Failing,
   { driver, opcode, digest }: Pick<FieldWalk, 'driver' | 'opcode' | 'digest'>,
@@ -87,7 +87,7 @@ export function expectStatus(
   if (JSON.stringify(digest()) !== before) t.fail(`${what}: it was refused, and changed something`);
 }
 
-/** Lengths below the least ones are refused; the least ones are not. */
+/** Expects lengths below the smallest valid ones to be refused, and the smallest to be accepted. */
 export function walkLengths(t: Failing, walk: FieldWalk, inputBytes: number, outputBytes: number): void {
   const { opcode, prepare } = walk;
   const name = `0x${opcode.toString(16)}`;

@@ -34,10 +34,10 @@ export class DataFixture {
   readonly events: MthcaDriverEventQueue;
   #nextCqn = FIRST_CQN;
   #nextQpn = FIRST_QPN;
-  /** By user access region. */
+  /** Next free doorbell record, by user access region. */
   readonly #nextRecord: number[] = [];
 
-  /** `driver`: of a device that was reset, or of one in a fabric, in the place of a new one. */
+  /** `driver`: that of a device that was reset or is in a fabric, in place of a new one. */
   constructor(options: Partial<PersonalityOptions> = {}, driver = new MthcaDriver(makeMthcaMachine(options))) {
     this.driver = driver;
     this.events = this.driver.start();
@@ -87,7 +87,7 @@ export class DataFixture {
     });
   }
 
-  /** Two queue pairs in RTS, connected to each other unless they are of UD. */
+  /** Two queue pairs in RTS, connected to each other unless their service is UD. */
   connect(
     service: number = QpService.RC,
     first: Partial<QueuePairSetup> = {},

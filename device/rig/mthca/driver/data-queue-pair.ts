@@ -46,7 +46,7 @@ const PATH_AT = CONTEXT_AT + 0x20;
 
 /** A send request; fields that its opcode does not need are left out. */
 export interface SendWork extends RequestWork {
-  /** Address vector and destination of a datagram, and its GID. */
+  /** Address vector of a datagram, its destination, and its GID. */
   readonly to?: Partial<DatagramSegment>;
   readonly gid?: Uint8Array;
   readonly signaled?: 0 | 1;
@@ -80,7 +80,7 @@ export class DriverDataQueuePair {
   #sent = 0;
   #rung = 0;
   #posted = 0;
-  /** Opcode, size and fence of the first request that was not rung. */
+  /** Opcode, size and fence of the first request without a doorbell. */
   #first: [opcode: number, size: number, fence: number] = [0, 0, 0];
 
   /** Creates the QP in INIT. */
@@ -141,13 +141,13 @@ export class DriverDataQueuePair {
     this.#driver.expect(opcode, { input: box, modifier: this.number });
   }
 
-  /** Moves on to RTS, towards a QP of the port with a LID. */
+  /** Moves to RTS, connected to a QP at the port with that LID. */
   start(remoteQpn = 0, lid = 0, path: Partial<QpPath> = {}, psn = 100): void {
     this.move(CommandOpcode.INIT2RTR_QP, { remoteQpn, receivePsn: psn }, { lid, ...path });
     this.move(CommandOpcode.RTR2RTS_QP, { sendPsn: psn }, { lid, ...path });
   }
 
-  /** From any state over RESET to INIT, with empty queues. */
+  /** From any state through RESET to INIT, with empty queues. */
   restart(): void {
     this.destroy();
     this.setup.cq.take();
@@ -210,7 +210,7 @@ export class DriverDataQueuePair {
     this.#rung = this.#sent;
   }
 
-  /** Stores any doorbell, into the page of any user access region. */
+  /** Stores any doorbell into the page of any user access region. */
   ringRaw(bell: { count: number; head: number; opcode: number; size: number; fence: number }, page = this.uar): void {
     const view = new DataView(new ArrayBuffer(8));
     encodeSendDoorbell(view, 0, { ...bell, qpn: this.number });

@@ -23,7 +23,7 @@ import { MthcaDriver } from './mthca-driver.ts';
 
 const FULL_ACCESS =
   AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ | AccessFlag.REMOTE_ATOMIC;
-/** Bytes of the memory of each. */
+/** Bytes of memory of each end. */
 export const BYTES = 6000;
 const PSN = 100;
 /** 2048 bytes: the largest MTU of the personality. */
@@ -66,7 +66,7 @@ export class MthcaPeer {
   }
 }
 
-/** The same of our own adapter. */
+/** The same for our own adapter. */
 export class VuhcaPeer {
   readonly qp: DriverQueuePair;
   readonly lkey: number;

@@ -45,7 +45,7 @@ export interface DriverCommand {
   readonly modifier?: number;
   readonly opcodeModifier?: number;
   readonly out?: number;
-  /** In place of the driver's own output mailbox. */
+  /** Address in place of the driver's own output mailbox. */
   readonly outAddress?: number;
   readonly byEvent?: boolean;
 }
@@ -63,7 +63,7 @@ const OPCODE_MODIFIER_SHIFT = 12;
 const TOKEN = 0x1234;
 const OWNED_BY_HARDWARE = 0x80;
 
-/** A machine with an mthca device in the place of an adapter. */
+/** A machine with an mthca device in place of an adapter. */
 export function makeMthcaMachine(
   options: Partial<PersonalityOptions> = {},
   machine: MachineOptions = {},
@@ -81,7 +81,7 @@ export class MthcaDriver extends PersonalityDriver {
   #nextTranslation = MTT_BASE + 0x100;
   #nextKey = 16;
 
-  /** `index`: of the function of the device, when the machine has a whole fabric. */
+  /** `index`: that of the device's function, when the machine has a whole fabric. */
   constructor(machine: InProcessMachine, index = 0, device: AdapterPort = machine.core) {
     super(machine, index);
     this.device = device as MthcaAdapter;
@@ -160,7 +160,7 @@ export class MthcaDriver extends PersonalityDriver {
     return this.backContextMemory(icmAddress, this.allocate(sizeBytes, sizeBytes), pages);
   }
 
-  /** As `mapContextMemory`, with memory that is there. */
+  /** As `mapContextMemory`, with existing memory. */
   backContextMemory(icmAddress: number, address: number, pages: number): DriverCommand {
     return this.#mapping([[icmAddress, address, pages]]);
   }

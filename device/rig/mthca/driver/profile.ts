@@ -50,7 +50,7 @@ export function setupBytes(setup: Readonly<HcaSetup>): Uint8Array {
   return bytes;
 }
 
-/** A region of a test; without a translation of its own it is physical. */
+/** A region of a test; without a translation it is physical. */
 export function regionBytes(entry: Partial<MptEntry>): Uint8Array {
   const bytes = new Uint8Array(0x40);
   const rights = { localRead: 1, localWrite: 1, region: 1, memoryAccess: 1, softwareOwner: 15, pd: PD };

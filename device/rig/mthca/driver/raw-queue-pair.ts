@@ -37,7 +37,7 @@ const SEND_AT = 0x400;
 const CQ_ENTRIES = 32;
 const ENTRY_BYTES = 32;
 const OWNED_BY_HARDWARE = 0x80;
-/** GRH and datagram. */
+/** Bytes of a slot: GRH and datagram. */
 const MESSAGE_BYTES = 296;
 const CRC_BYTES = 6;
 const ICRC_BYTES = 4;
@@ -132,13 +132,13 @@ export class MthcaDriverQueuePair {
     this.sendAll([[address, mad]]);
   }
 
-  /** The same, with a change of the packet that software has composed. */
+  /** Posts a send with a change of the packet that software has composed. */
   sendChanged(address: MadAddress, mad: Uint8Array, change: (packet: DataView) => void): void {
     change(this.#postSend(address, mad, this.#dataKey));
     this.ring(1, (this.#sent - 1) & COUNTER_MASK, 3);
   }
 
-  /** Posts sends, rings once for all, and lets the device work. `key`: of the data. */
+  /** Posts sends, rings once for all, and lets the device work. `key`: that of the data. */
   sendAll(list: readonly (readonly [MadAddress, Uint8Array])[], key = this.#dataKey): void {
     const head = this.#sent;
     for (const [address, mad] of list) this.#postSend(address, mad, key);

@@ -28,7 +28,7 @@ interface SharedQueueSetup {
 export class DriverSharedQueue {
   readonly number: number;
   readonly uar: number;
-  /** Offsets of entries that were posted again. */
+  /** Offsets of entries that were posted more than once. */
   readonly reposted: number[] = [];
   readonly queue: number;
   readonly #driver: MthcaDriver;
@@ -66,8 +66,8 @@ export class DriverSharedQueue {
   }
 
   /**
-   * Posts the first free entry and returns its offset; the last one is never posted, because
-   * nothing is behind it.
+   * Posts the first free entry and returns its offset; the last one is never posted, because no
+   * entry follows it.
    */
   post(...pieces: readonly Piece[]): number {
     const index = this.#free.shift() as number;
@@ -78,7 +78,7 @@ export class DriverSharedQueue {
     return this.offsetOf(index);
   }
 
-  /** An entry that has completed goes behind all free ones. */
+  /** Puts a completed entry behind all free ones. */
   free(request: number): void {
     const index = request / ENTRY_BYTES;
     this.#link(this.#free[this.#free.length - 1], index);
