@@ -31,7 +31,7 @@
 /* Bit 31 of create_flags of ibv_create_qp_ex(): commands of QoS level 1. */
 #define VU_QP_CREATE_LEVEL_1 (1U << 31)
 
-/* How send requests reach the adapter; the environment variable VUHCA_POST. */
+/* Ways of posting send requests, as in the environment variable VUHCA_POST. */
 enum vu_post {
 	VU_POST_AUTO,
 	VU_POST_COLLECT,
@@ -63,7 +63,7 @@ struct vu_td {
 	unsigned int users;
 };
 
-/* A PD, or a parent domain, which has the kernel's handle of its PD. */
+/* A PD, or a parent domain, which has the kernel handle of its PD. */
 struct vu_pd {
 	struct ibv_pd base;
 	struct vu_pd *parent_of;
@@ -80,7 +80,7 @@ struct vu_pd {
 struct vu_memory {
 	void *at;
 	size_t bytes;
-	/* The parent domain whose allocator gave it, or NULL. */
+	/* The parent domain whose allocator provided the memory, or NULL. */
 	struct vu_pd *owner;
 	uint64_t resource;
 };
@@ -94,7 +94,7 @@ struct vu_context {
 	const uint8_t *clock;
 	enum vu_post post;
 	uint8_t qos_level;
-	pthread_mutex_t lock;	/* everything below */
+	pthread_mutex_t lock;	/* protects all members below */
 	struct vu_record_page *records;
 	struct vu_qp **qps[VU_TABLE_SIZE];
 	uint64_t domains[4];
@@ -123,11 +123,11 @@ struct vu_cq {
 	struct vuhca_completion_queue_record *record;
 	struct vu_memory memory;
 	struct vu_pd *parent;
-	/* Between start_poll and end_poll: the entry. */
+	/* The entry, between start_poll and end_poll. */
 	const struct vuhca_completion_entry *current;
-	/* A completion that the adapter does not report any more. */
+	/* A completion that the adapter no longer reports. */
 	struct vuhca_completion_entry flushed;
-	/* XRC SRQs that complete here. */
+	/* XRC SRQs whose completions go here. */
 	struct vu_srq *shared;
 	uint32_t cqn;
 	uint32_t consumed;
@@ -143,7 +143,7 @@ struct vu_srq {
 	struct vu_memory memory;
 	struct vu_pd *parent;
 	uint32_t srqn;
-	/* Of an XRC SRQ: its CQ, and the next SRQ of that. */
+	/* For an XRC SRQ: its CQ, and the next SRQ of that CQ. */
 	struct vu_cq *cq;
 	struct vu_srq *next;
 };
@@ -168,7 +168,9 @@ struct vu_qp {
 	bool signal_all;
 	/* A request failed: the adapter may have moved the QP to ERR. */
 	bool failed;
-	/* Of ibv_wr_*: the command that is being built, and the first error. */
+	/*
+	 * For ibv_wr_*: the command that is being built, and the first error.
+	 */
 	struct vuhca_send_command *command;
 	uint16_t first;
 	int wr_error;
@@ -181,7 +183,7 @@ struct vu_ah {
 
 struct vu_mw {
 	struct ibv_mw base;
-	/* The key that the adapter has when all posted binds are done. */
+	/* The key that the adapter will have after all posted binds. */
 	uint32_t key;
 };
 
@@ -243,7 +245,7 @@ static inline void vu_lock_init(struct vu_lock *lock, bool needed)
 	lock->needed = needed;
 }
 
-/* log2 of the least power of two that is not below @value. */
+/* log2 of the smallest power of two that is at least @value. */
 static inline unsigned int vu_log2(size_t value)
 {
 	unsigned int log2 = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The commands and answers of libibverbs with the fields of vuhca-abi.h behind
- * them. kernel-abi/vuhca-abi.h is made of it by the build (rdma-core's
- * make_abi_structs.py).
+ * The commands and answers of libibverbs, followed by the fields of
+ * vuhca-abi.h. The build makes kernel-abi/vuhca-abi.h from that file
+ * (rdma-core's make_abi_structs.py).
  */
 #ifndef VU_ABI_H
 #define VU_ABI_H

@@ -70,7 +70,9 @@ void vu_put_operands(struct vuhca_send_command *command, uint64_t compare,
 					      sizeof(*operands));
 }
 
-/* The value of an ATOMIC WRITE stands behind the header, as it goes to memory. */
+/*
+ * The value of an ATOMIC WRITE follows the header, in the byte order of memory.
+ */
 void vu_put_value(struct vuhca_send_command *command, const void *value)
 {
 	memcpy(command + 1, value, VU_ATOMIC_WRITE_BYTES);
@@ -80,7 +82,7 @@ void vu_put_value(struct vuhca_send_command *command, const void *value)
 					      VU_ATOMIC_WRITE_BYTES);
 }
 
-/* Length and address do not count when a whole region is flushed. */
+/* Length and address are ignored when a whole region is flushed. */
 int vu_put_flush(struct vuhca_send_command *command, size_t length,
 		 uint8_t type, uint8_t level)
 {
@@ -98,8 +100,8 @@ int vu_put_flush(struct vuhca_send_command *command, size_t length,
 }
 
 /*
- * The range of memory stands where other commands have their only element;
- * zero bytes unbind a window of type 1.
+ * The range of memory is where other commands have their only element; a length
+ * of zero unbinds a window of type 1.
  */
 int vu_put_bind(struct vuhca_send_command *command, struct ibv_mw *mw,
 		uint32_t rkey, const struct ibv_mw_bind_info *info)
@@ -133,7 +135,7 @@ int vu_put_bind(struct vuhca_send_command *command, struct ibv_mw *mw,
 	return 0;
 }
 
-/* One element stands in the header, several behind it. */
+/* A single element is in the header, several follow it. */
 int vu_put_sges(struct vu_qp *qp, struct vuhca_send_command *command,
 		const struct ibv_sge *sges, size_t count)
 {

@@ -124,7 +124,7 @@ struct ibv_cq_ex *vu_create_cq_ex(struct ibv_context *context,
 
 /*
  * The adapter moves the entries that were not polled to the new ring, where the
- * running number goes on. Polling waits until then.
+ * running number continues. Polling waits until then.
  */
 int vu_resize_cq(struct ibv_cq *ibcq, int cqe)
 {

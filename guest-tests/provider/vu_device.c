@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The provider itself: which devices it is for, contexts, and the table of its
+ * The provider itself: its devices, its contexts, and the table of its
  * functions.
  */
 #include <errno.h>
@@ -71,7 +71,7 @@ static const struct verbs_context_ops vu_ops = {
 	.unimport_pd = vu_unimport_pd,
 };
 
-/* Pages that every process needs, and the clock if there is one. */
+/* Maps the pages that every process needs, and the clock if there is one. */
 static int vu_map_context(struct vu_context *context)
 {
 	void *clock = MAP_FAILED;
@@ -143,8 +143,8 @@ static struct verbs_context *vu_alloc_context(struct ibv_device *device, int fd,
 }
 
 /*
- * The context of another process, or of this one: both write to one collect
- * page, so this one rings doorbells only.
+ * A context that another process, or another part of this one, uses as well:
+ * both would write to one collect page, so this one only rings doorbells.
  */
 static struct verbs_context *vu_import_context(struct ibv_device *device, int fd)
 {

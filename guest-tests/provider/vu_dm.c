@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Device memory. A process maps the pages of its own; they are not cached, and
- * the adapter takes loads and stores of 4 and 8 bytes.
+ * Device memory. A process maps its own pages; they are not cached, and the
+ * adapter takes loads and stores of 4 and 8 bytes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static struct vu_dm *to_vu_dm(struct ibv_dm *ibdm)
 	return container_of(ibdm, struct vu_dm, base.dm);
 }
 
-/* Units that the adapter takes whole, all of them in the memory. */
+/* True for whole units of the adapter that lie in the memory. */
 static bool vu_dm_has(const struct vu_dm *dm, uint64_t offset, size_t length)
 {
 	return !((offset | length) % VU_DM_UNIT) && length <= dm->length &&
@@ -81,7 +81,7 @@ static int vu_memcpy_to_dm(struct ibv_dm *ibdm, uint64_t offset,
 		return EINVAL;
 	for (; length; length -= step, host += step, at += step)
 		step = vu_dm_store(at, host, length);
-	/* A doorbell that follows finds the data. */
+	/* A later doorbell finds the data. */
 	mmio_flush_writes();
 	return 0;
 }

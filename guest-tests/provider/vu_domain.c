@@ -31,7 +31,7 @@ struct ibv_pd *vu_alloc_pd(struct ibv_context *context)
 	return NULL;
 }
 
-/* Objects keep a parent domain, whose allocator frees their memory. */
+/* Objects hold their parent domain, whose allocator frees their memory. */
 void vu_hold_parent(struct vu_pd *pd)
 {
 	if (pd)
@@ -153,7 +153,7 @@ int vu_dealloc_td(struct ibv_td *ibtd)
 	return 0;
 }
 
-/* The kernel's PD of that handle, which another context made. */
+/* The kernel's PD with that handle, which another context made. */
 struct ibv_pd *vu_import_pd(struct ibv_context *context, uint32_t handle)
 {
 	struct vu_pd *pd = calloc(1, sizeof(*pd));

@@ -11,7 +11,7 @@
 
 #include "vu_internal.h"
 
-/* Entries that the adapter has written are all visible when this is true. */
+/* When this is true, all entries that the adapter has written are visible. */
 bool vu_is_dead(const struct vu_cq *cq)
 {
 	const uint8_t *record = (const uint8_t *)cq->record;
@@ -21,8 +21,9 @@ bool vu_is_dead(const struct vu_cq *cq)
 }
 
 /*
- * Takes the oldest request of a queue. The lock may be this very thread's,
- * between ibv_wr_start() and ibv_wr_complete(): a later poll takes it then.
+ * Takes the oldest request of a queue. This very thread may hold the lock,
+ * between ibv_wr_start() and ibv_wr_complete(): a later poll then takes the
+ * request.
  */
 static bool vu_flush_wq(struct vu_wq *wq, uint64_t *wr_id)
 {
@@ -70,9 +71,9 @@ static const struct vuhca_completion_entry *vu_put_flushed(struct vu_cq *cq,
 }
 
 /*
- * Completes the oldest request of a QP of the CQ, or of an XRC SRQ; NULL: none is
- * outstanding. The entry stays until the next call. The caller holds the lock
- * of the CQ.
+ * Completes the oldest request of a QP of the CQ, or of an XRC SRQ; returns
+ * NULL if none is outstanding. The entry stays until the next call. The caller
+ * holds the lock of the CQ.
  */
 const struct vuhca_completion_entry *vu_flush_next(struct vu_cq *cq,
 						   struct vu_qp **qp,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Functions that the files of the provider call of each other. Files stand
- * lowest layer first: each one calls only files before it.
+ * Functions that the files of the provider share, by file. The lowest layer
+ * comes first: each file calls only files before it.
  */
 #ifndef VU_INTERNAL_H
 #define VU_INTERNAL_H
@@ -28,8 +28,8 @@ void vu_unmap_page(struct vu_page *page);
 bool vu_page_collect(struct vu_page *page, const void *command, size_t bytes);
 
 /*
- * Stores eight bytes, which are in the adapter's byte order, at once. The page
- * is write-combining: the store leaves the processor at the flush.
+ * Stores eight bytes, in the adapter's byte order, at once. The page is
+ * write-combining: the store leaves the processor at the flush.
  */
 static inline void vu_store(uint8_t *at, const void *bytes)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Memory that the adapter reads and writes: queues, each in pages of its own,
- * and records, which share pages. Children of fork() do not get it. All of it is
- * zeroed, so valgrind takes it as initialised, also where the adapter writes:
- * nothing is left to be marked.
+ * and records, which share pages. Children of fork() do not get it. All of it
+ * is zeroed, so that valgrind takes it as initialised, even where the adapter
+ * writes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 #define VU_RECORDS_OF_PAGE (VU_PAGE_BYTES / VU_RECORD_BYTES)
 
-/* A page of records, a bit for each that is in use. */
+/* A page of records, with a bit for each one in use. */
 struct vu_record_page {
 	struct vu_record_page *next;
 	uint64_t used;
@@ -43,7 +43,7 @@ static void vu_unmap(void *at, size_t bytes)
 
 /*
  * Allocates zeroed pages: by the allocator of the parent domain if it has one
- * and wants to.
+ * that provides them.
  */
 int vu_alloc(struct vu_memory *memory, size_t bytes, struct vu_pd *parent,
 	     uint64_t resource)

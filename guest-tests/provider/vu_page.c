@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Collect pages in user space. A command is written with stores of 8 bytes,
- * exactly as many as it has: one store more would begin another command.
+ * exactly as many as it has: one more store would begin another command.
  */
 #include <errno.h>
 #include <sys/mman.h>

@@ -42,7 +42,7 @@ static bool vu_take(struct vu_cq *cq, const struct vuhca_completion_entry *entry
 	uint32_t qpn = vuhca_completion_entry_get_qpn(entry);
 	struct vu_srq *srq = NULL;
 
-	/* Cleaning has set the number to 0, which is never a QP's. */
+	/* Cleaning has set the number to 0, which no QP has. */
 	if (!qpn)
 		return false;
 	*qp = vu_table_find(context, qpn);
@@ -55,7 +55,7 @@ static bool vu_take(struct vu_cq *cq, const struct vuhca_completion_entry *entry
 	return *qp && vu_retire(*qp, entry, wr_id);
 }
 
-/* The next entry of a request that is outstanding, of those in the ring. */
+/* The next entry in the ring whose request is outstanding. */
 static const struct vuhca_completion_entry *vu_next_written(struct vu_cq *cq,
 							    struct vu_qp **qp,
 							    uint64_t *wr_id)
@@ -71,8 +71,8 @@ static const struct vuhca_completion_entry *vu_next_written(struct vu_cq *cq,
 }
 
 /*
- * Takes the next entry of a request that is outstanding; NULL: there is none.
- * The entry stays until vu_publish_consumed(). The caller holds the lock.
+ * Takes the next entry whose request is outstanding; returns NULL if there is
+ * none. The entry stays until vu_publish_consumed(). The caller holds the lock.
  */
 const struct vuhca_completion_entry *vu_next_entry(struct vu_cq *cq,
 						   struct vu_qp **qp,
@@ -82,7 +82,7 @@ const struct vuhca_completion_entry *vu_next_entry(struct vu_cq *cq,
 
 	entry = vu_next_written(cq, qp, wr_id);
 	if (!entry && vu_is_dead(cq)) {
-		/* The last entries may have come just before. */
+		/* The last entries may have arrived just before. */
 		entry = vu_next_written(cq, qp, wr_id);
 		if (!entry)
 			entry = vu_flush_next(cq, qp, wr_id);
@@ -117,7 +117,7 @@ unsigned int vu_wc_flags(const struct vuhca_completion_entry *entry)
 	return flags;
 }
 
-/* Immediate data are in the order of the network, a key in the CPU's. */
+/* Immediate data are in network byte order, a key in that of the CPU. */
 __be32 vu_immediate(const struct vuhca_completion_entry *entry)
 {
 	uint32_t value = le32toh(entry->immediate);
@@ -174,7 +174,7 @@ int vu_poll_cq(struct ibv_cq *ibcq, int count, struct ibv_wc *wc)
 
 /*
  * Discards the entries of a QP that was destroyed or reset: another QP may get
- * its number. The slots of a shared queue that they name are free then.
+ * its number. The slots of a shared queue that they name become free.
  */
 void vu_clean_cq(struct vu_cq *cq, struct vu_qp *qp)
 {

@@ -3,10 +3,10 @@
  * Choice between collect page and doorbell: the tail of the queue is published,
  * and then the same bytes go to a collect page, or a doorbell is rung
  * (vu_doorbell.c). The environment of the process decides: VUHCA_POST (auto,
- * collect, doorbell) and VUHCA_QOS_LEVEL (0, 1). Under auto a lone command goes
- * the way that the kernel module measured as the cheaper one and reported in
- * VUHCA_UCONTEXT_COLLECTS (guest-tests/driver/vuhca_posting.c); several go by
- * one doorbell. Callers hold the lock of the queue.
+ * collect, doorbell) and VUHCA_QOS_LEVEL (0, 1). Under auto a lone command
+ * takes the way that the kernel module measured as the cheaper one and reported
+ * in VUHCA_UCONTEXT_COLLECTS (guest-tests/driver/vuhca_posting.c); several go
+ * by one doorbell. Callers hold the lock of the queue.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,8 +45,9 @@ static bool vu_collects(const struct vu_qp *qp, unsigned int count)
 }
 
 /*
- * Rings unless the adapter looks at the tail by itself. The tail is stored
- * before the mark is loaded: the adapter clears the mark before its last look.
+ * Rings unless the adapter watches the tail by itself. The tail is stored
+ * before the mark is loaded: the adapter clears the mark before it reads the
+ * tail for the last time.
  */
 static void vu_ring_unwatched(struct vu_qp *qp, uint16_t first)
 {

@@ -26,8 +26,8 @@ static unsigned int vu_send_stride(const struct ibv_qp_init_attr_ex *attr)
 }
 
 /*
- * Drops the capacities that the verb ignores: those of receives with an SRQ
- * (ibv_create_qp(3)) and of an XRC sender, which libibverbs clears as well.
+ * Drops the capacities that the verb ignores: those of receives if there is an
+ * SRQ (ibv_create_qp(3)) and of an XRC sender, which libibverbs clears as well.
  */
 static void vu_drop_ignored(const struct vu_qp *qp, struct ibv_qp_cap *cap)
 {
@@ -57,7 +57,7 @@ static int vu_qp_queues(struct vu_qp *qp, struct ibv_qp_init_attr_ex *attr)
 	size_t room = (1U << stride) - sizeof(struct vuhca_send_command);
 	int err;
 
-	/* The room of the slots, but not more than the adapter takes. */
+	/* The room of the slots, but not more than the adapter accepts. */
 	cap->max_send_wr = 1U << log2;
 	cap->max_inline_data = room < VUHCA_INLINE_MAX_BYTES ?
 			       room : VUHCA_INLINE_MAX_BYTES;
@@ -162,7 +162,7 @@ static int vu_setup_qp(struct vu_qp *qp, struct ibv_qp_init_attr_ex *attr)
 		err = vu_set_wr_ops(qp, attr->qp_type, attr->send_ops_flags);
 	if (err)
 		return err;
-	/* The kernel knows nothing of ibv_wr_* and of QoS levels. */
+	/* The kernel knows neither ibv_wr_* nor QoS levels. */
 	basic = *attr;
 	basic.comp_mask = IBV_QP_INIT_ATTR_PD;
 	basic.create_flags = 0;
@@ -175,7 +175,7 @@ static int vu_setup_qp(struct vu_qp *qp, struct ibv_qp_init_attr_ex *attr)
 	return err;
 }
 
-/* An XRC target: it has no queues, and other processes may open it. */
+/* An XRC target, which has no queues, and which other processes may open. */
 static struct ibv_qp *vu_create_target(struct vu_context *context,
 				       struct ibv_qp_init_attr_ex *attr)
 {
@@ -185,7 +185,7 @@ static struct ibv_qp *vu_create_target(struct vu_context *context,
 	struct ibv_qp_init_attr_ex basic = *attr;
 	int err = ENOMEM;
 
-	/* No attribute of queues counts. */
+	/* Attributes of queues are ignored. */
 	basic.send_cq = NULL;
 	basic.recv_cq = NULL;
 	basic.srq = NULL;

@@ -24,7 +24,7 @@ static void vu_clean(struct vu_qp *qp)
 		vu_clean_cq(qp->send_cq, qp);
 }
 
-/* Empties both queues for RESET: counts start again at 0. */
+/* Empties both queues for RESET: counts restart at 0. */
 static void vu_rewind(struct vu_qp *qp)
 {
 	vu_lock(&qp->sq.lock);
@@ -49,7 +49,7 @@ int vu_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 
 	/* The adapter reads the record anew: it is zeroed before the command. */
 	if (reset && qp->record) {
-		/* Without the mark it takes no notice of the tail. */
+		/* Without the mark the adapter ignores the tail. */
 		__atomic_store_n(&qp->record->dw1, 0, __ATOMIC_RELAXED);
 		udma_to_device_barrier();
 		memset(qp->record, 0, sizeof(*qp->record));

@@ -33,7 +33,10 @@ void vu_table_remove(struct vu_context *context, struct vu_qp *qp)
 	pthread_mutex_unlock(&context->lock);
 }
 
-/* The first QP from an index on, and the index behind it. The caller holds the lock. */
+/*
+ * The first QP from an index on, and the index after it. The caller holds the
+ * lock.
+ */
 struct vu_qp *vu_table_next(struct vu_context *context, uint32_t *index)
 {
 	struct vu_qp *qp = NULL;

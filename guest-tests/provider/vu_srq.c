@@ -22,7 +22,7 @@ static void vu_free_srq(struct vu_srq *srq)
 	free(srq);
 }
 
-/* log2 of the slots for so many requests; negative: too many. */
+/* log2 of the slots for this many requests; negative if there are too many. */
 static int vu_srq_slots(const struct vu_context *context, uint32_t max_wr)
 {
 	unsigned int log2 = vu_log2(max_wr);
@@ -32,7 +32,7 @@ static int vu_srq_slots(const struct vu_context *context, uint32_t max_wr)
 	return log2 < context->about.receive_queue_max_log2 ? log2 + 1 : log2;
 }
 
-/* Allocates a ring of 2^log2 slots, and an account of each slot. */
+/* Allocates a ring of 2^log2 slots, and a record of each slot. */
 static int vu_srq_ring(struct vu_srq *srq, unsigned int log2, uint32_t sges)
 {
 	int err = vu_wq_init(&srq->rq, 1U << log2, sges, log2,
@@ -103,7 +103,7 @@ static int vu_xrc_command(struct vu_srq *srq, struct ibv_srq_init_attr_ex *attr)
 	return 0;
 }
 
-/* @xrc: the attributes of an XRC SRQ, NULL of any other. */
+/* @xrc: the attributes of an XRC SRQ, NULL for any other. */
 static struct ibv_srq *vu_new_srq(struct ibv_pd *pd,
 				  struct ibv_srq_init_attr *attr,
 				  struct ibv_srq_init_attr_ex *xrc)
@@ -192,7 +192,7 @@ static void vu_srq_move(struct vu_srq *srq, struct vu_srq *next)
 
 /*
  * The adapter moves the entries that it has not taken to the new ring, where
- * their running numbers go on. Posting waits until then.
+ * their running numbers continue. Posting waits until then.
  */
 static int vu_resize_srq(struct vu_srq *srq, struct ibv_srq_attr *attr,
 			 int mask)

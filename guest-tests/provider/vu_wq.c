@@ -36,7 +36,7 @@ size_t vu_wq_bytes(const struct vu_wq *wq)
 
 /*
  * Retires the request of a completion and all requests before it. False when
- * it is not outstanding: an adapter in trouble may report a request twice.
+ * it is not outstanding: a faulty adapter may report a request twice.
  */
 bool vu_wq_retire(struct vu_wq *wq, uint16_t sequence, uint64_t *wr_id)
 {
@@ -46,7 +46,7 @@ bool vu_wq_retire(struct vu_wq *wq, uint16_t sequence, uint64_t *wr_id)
 	if ((uint16_t)(sequence - head) >= (uint16_t)(tail - head))
 		return false;
 	*wr_id = wq->wr_ids[sequence & wq->mask];
-	/* Pairs with the producer's check for room: the slot is free now. */
+	/* Pairs with the producer's check for room: the slot is now free. */
 	__atomic_store_n(&wq->head, (uint16_t)(sequence + 1), __ATOMIC_RELEASE);
 	return true;
 }

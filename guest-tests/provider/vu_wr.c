@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * ibv_wr_*: requests built by calls. A call for the operation begins a
- * command; the calls behind it add addresses and payload, and the next
+ * command; the following calls add addresses and payload, and the next
  * operation, or ibv_wr_complete(), ends it. The first error makes
  * ibv_wr_complete() drop all of them.
  */
@@ -246,7 +246,7 @@ static void vu_wr_set_inline_data(struct ibv_qp_ex *ex, void *at, size_t length)
 	vu_wr_set_inline_data_list(ex, 1, &buffer);
 }
 
-/* Operations that a service has (IBTA 9.2, table 35 and what follows). */
+/* Operations that a service has (IBTA 9.2, table 35 and the text after it). */
 static uint64_t vu_wr_ops(enum ibv_qp_type type)
 {
 	switch (type) {

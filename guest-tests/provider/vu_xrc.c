@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * XRC domains, and which XRC SRQs complete in a CQ: their completions may name
- * QPs of other processes, so polling goes by the number of the SRQ.
+ * XRC domains, and the lists of XRC SRQs whose completions go to a CQ: these
+ * completions may name QPs of other processes, so polling looks up the number
+ * of the SRQ.
  */
 #include <errno.h>
 #include <stdlib.h>
