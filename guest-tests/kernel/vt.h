@@ -18,13 +18,14 @@
 /* Memory of a case for payloads: one coherent piece. */
 #define VT_MEMORY_BYTES		(1024 * 1024)
 /*
- * Bound of a wait. It ends only what would never end: on a busy machine a step
- * may take seconds. Shorter than the silence after which the host ends a guest.
+ * Bound of a wait. It ends only waits that would never end: on a busy machine a
+ * step may take seconds. It is shorter than the silence after which the host
+ * ends a guest.
  */
 #define VT_TIMEOUT_MS		240000
 /*
- * Time after which a case takes an event as absent. No event that must come is
- * awaited with it.
+ * Time after which a case considers an event absent. Waits for an event that
+ * must come do not use it.
  */
 #define VT_QUIET_MS		30
 #define VT_POISON		0xa5
@@ -41,9 +42,9 @@ struct vt_case {
 	const char *name;
 	void (*run)(struct vt *t);
 	/*
-	 * The deadman is off: only interrupts and polling report an event, and
-	 * one that is lost is never found. On a busy machine the deadman may
-	 * find an event before its interrupt comes.
+	 * Turns the deadman off: only interrupts and polling report an event,
+	 * and a lost one is never found. On a busy machine the deadman may find
+	 * an event before its interrupt comes.
 	 */
 	bool no_deadman;
 };
@@ -122,8 +123,8 @@ static inline u32 vt_csr(struct vt *t, unsigned int offset)
 }
 
 /*
- * For a case that publishes tails without a doorbell: the adapter does not look
- * at tails by itself until the case has ended.
+ * For a case that publishes tails without a doorbell: the adapter does not
+ * watch tails by itself until the case has ended.
  */
 static inline void vt_hide_tails(struct vt *t)
 {
@@ -133,7 +134,7 @@ static inline void vt_hide_tails(struct vt *t)
 /* Drains write-combining: the adapter has all earlier stores. */
 static inline void vt_drain_stores(void)
 {
-	/* Stores to the BARs come before what follows. */
+	/* Stores to the BARs come before all later accesses. */
 	wmb();
 }
 
@@ -149,7 +150,7 @@ unsigned int vt_count(void);
 
 /*
  * A failed check is reported with its place and the case continues; a failed
- * requirement ends the function in which it stands.
+ * requirement ends the function that makes it.
  */
 #define VT_CHECK(t, condition, format, ...)				\
 	({								\

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A bus that posted writes can block, as that of an adapter with `--bus pcie`
+ * A bus that posted writes can block, like that of an adapter with `--bus pcie`
  * (US 9,069,485 par. 67, 74, 84). On the open bus these cases fail, so they run
  * by name only.
  */
@@ -24,8 +24,8 @@ static bool vt_post_slow_nop(struct vt *t, struct vuhca_qp *qp)
 
 /*
  * Floods the bus, and reads a register behind the flood. Returns whether the
- * flood blocked the bus while the NOP was in the pipeline: then its completion,
- * which goes to memory beside the bus, must be there before the answer.
+ * flood blocked the bus while the NOP was in the pipeline: its completion,
+ * which does not go by that bus, must then be in memory before the answer.
  */
 static bool vt_read_behind(struct vt_qp_set *set, struct vuhca_qp *slow)
 {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Collect buffers with stores that verbs never use: any order and size, words
- * missing or repeated, half-written commands cancelled. The case has the buffer
- * to itself.
+ * missing or repeated, half-written commands cancelled. The buffer belongs to
+ * the case alone.
  */
 #include "vt_collect_command.h"
 
 /*
- * Does every store of @size in the order of @order, one entry for each store.
+ * Makes all stores of @size in the order given by @order, one entry for each
+ * store.
  */
 static void vt_store_ordered(struct vt_collect_command *c, unsigned int size,
 			     const u16 *order)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Copies of commands that the adapter does not take as they are: damaged,
- * stale, early, refused for want of a PCB, dropped because of choking. The
- * command in the send queue is executed exactly once nevertheless.
+ * Copies of commands that the adapter does not accept: damaged, stale, early,
+ * refused for want of a PCB, dropped because of choking. The command in the
+ * send queue is executed exactly once nevertheless.
  */
 #include "vt_collect_command.h"
 
@@ -210,8 +210,8 @@ static void vt_refused(struct vt *t)
 #define VT_WAITING 8
 
 /*
- * Commands without a PCB wait as doorbells on the bus, or in the FIFO in memory,
- * where each costs a write and a read.
+ * Commands without a PCB wait as doorbells on the bus, or in the FIFO in
+ * memory, where each takes a write and a read.
  */
 static void vt_wait_in(struct vt_collect_command *c, bool fifo)
 {

@@ -69,7 +69,7 @@ static bool vt_came(struct vt_streams *all, struct vt_stream *stream,
 {
 	struct vt_message *message;
 
-	/* Slots of completed messages are used again. */
+	/* Slots of completed messages are reused. */
 	stream->received = max(stream->received, stream->done);
 	while (stream->received < stream->sent &&
 	       !stream->messages[stream->received % VT_WINDOW].receiving)

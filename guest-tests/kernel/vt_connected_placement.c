@@ -26,8 +26,8 @@ static struct vuhca_send_wr vt_flush_wr(struct vt_areas *areas, u8 type,
 }
 
 /*
- * A log and its end: a WRITE, a FLUSH of it, and an ATOMIC WRITE that says how
- * far it goes. Software need not wait between them.
+ * A log and its end: a WRITE, a FLUSH of it, and an ATOMIC WRITE that tells its
+ * length. Software need not wait between them.
  */
 static bool vt_append(struct vt_pair *pair, struct vt_areas *areas, u32 round)
 {

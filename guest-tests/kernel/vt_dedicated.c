@@ -2,7 +2,7 @@
 /*
  * Several dedicated collect buffers (docs/DOCUMENTS.md decision 24): a lock and a
  * state for each, and commands that wait together. The driver itself has one
- * command at a time; the case stands in for several processes.
+ * command at a time; the case takes the part of several processes.
  */
 #include "vt.h"
 
@@ -127,7 +127,7 @@ static void vt_waiting(struct vt *t)
 	VT_EQUAL(t, le64_to_cpu(answered->token), VT_TOKEN);
 }
 
-/* A second user has the first buffer: the driver takes another one. */
+/* A second user holds the first buffer, so the driver takes another one. */
 static void vt_beside(struct vt *t)
 {
 	struct vuhca_answer answer;

@@ -6,11 +6,11 @@
 
 #define VT_OK		VUHCA_COMPLETION_STATUS_SUCCESS
 #define VT_BYTES	4096
-/* Addresses of a region begin where its user says. */
+/* The user chooses the first address of a region. */
 #define VT_START	0x123456789000
 #define VT_ACCESS	(VUHCA_ACCESS_FLAG_LOCAL_WRITE | VT_ALL_REMOTE)
 
-/* Device memory with a region of all of it, which a pair uses. */
+/* Device memory with a region that covers all of it, which a pair uses. */
 struct vt_device_memory {
 	struct vt *t;
 	struct vuhca_dm *dm;
@@ -80,7 +80,7 @@ static void vt_both_ways(struct vt_device_memory *memory)
 	VT_EQUAL(t, readq(io + 64), 8);
 }
 
-/* A byte beyond the end: nothing is written. */
+/* Access one byte beyond the end: nothing is written. */
 static void vt_bounds(struct vt_device_memory *memory)
 {
 	struct vt *t = memory->t;
@@ -133,7 +133,9 @@ static void vt_range(struct vt *t)
 	vt_with_memory(t, vt_bounds);
 }
 
-/* One user at a time can have all of it, and finds nothing of an earlier one. */
+/*
+ * One user at a time can have all of it, and finds no data of an earlier one.
+ */
 static void vt_exhaustion(struct vt *t)
 {
 	u32 all = le32_to_cpu(t->dev->attributes.max_device_memory_bytes);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Send queues in SQD: messages that have begun end, the rest waits for RTS. */
+/*
+ * Send queues in SQD: messages that have begun complete, the rest wait for RTS.
+ */
 #include "vt_pair.h"
 
 #define VT_OK		VUHCA_COMPLETION_STATUS_SUCCESS
@@ -95,7 +97,7 @@ static void vt_begun_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 	u64 transmitted;
 
 	/*
-	 * The acknowledgement of this message says that no receive entry is
+	 * The acknowledgement of this message tells that no receive entry is
 	 * left.
 	 */
 	VT_EQUAL(t, vt_pair_receive(pair, 1, &there, 0), 0);

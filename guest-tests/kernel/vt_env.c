@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The objects that each case gets: a PD, a DMA MR, two CQs, a QP on each port
- * ready to send, address handles from each port to each, and memory.
+ * ready to send, address handles from each port to each port, and memory.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
@@ -100,7 +100,7 @@ int vt_ready(struct vuhca_qp *qp, u8 port)
 				  !reads, 20, VT_TIMEOUT_MS * USEC_PER_MSEC);
 }
 
-/* Halves of XRC connections lack what they do not use. */
+/* Each half of an XRC connection lacks the objects that it does not use. */
 static void vt_drop_unused(struct vuhca_qp_init *init)
 {
 	if (init->service_type == VUHCA_SERVICE_TYPE_XRC_INITIATOR ||
@@ -232,8 +232,8 @@ static void vt_destroy_ahs(struct vt *t)
 }
 
 /*
- * When an object cannot be destroyed, the case has left another object that uses
- * it: the case fails.
+ * An object that cannot be destroyed is still used by another one that the case
+ * has left: the case fails.
  */
 void vt_env_destroy(struct vt *t)
 {

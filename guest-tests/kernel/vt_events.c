@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Arming and completion events: at most one event until armed again, at once
- * when there are completions, for solicited ones or for all. The deadman timer
- * is off, so an event without its interrupt would never be found.
+ * Arming and completion events: at most one event until the CQ is armed again,
+ * at once when there are completions, for solicited completions or for all. The
+ * deadman timer is off, so an event without its interrupt would never be found.
  */
 
 #include "vt.h"
@@ -57,7 +57,9 @@ static void vt_rearmed(struct vt *t)
 	vt_no_more_events(t, &t->send_cq, 20);
 }
 
-/* A completion that came before the arming and was not polled counts. */
+/*
+ * A completion that came before the arming and was not polled causes an event.
+ */
 static void vt_armed_late(struct vt *t)
 {
 	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
@@ -101,7 +103,7 @@ static void vt_solicited(struct vt *t)
 	VT_CHECK(t, vt_wait_event(&t->recv_cq, 1, VT_TIMEOUT_MS), "no event");
 	vt_drain(t, t->recv_cq.cq, 1);
 	vt_no_more_events(t, &t->recv_cq, 1);
-	/* An unsolicited completion that is already there does not count. */
+	/* An unsolicited completion that is already there causes none. */
 	vt_send_one(t, false);
 	VT_WAIT(t, vt_has_entries(t->recv_cq.cq, 3));
 	vuhca_arm_cq(t->recv_cq.cq, true);
@@ -194,8 +196,8 @@ static void vt_pending(struct vt *t)
 }
 
 /*
- * Posts three NOPs to an armed CQ. True when their event waits; a slow machine
- * may see it come by its time first.
+ * Posts three NOPs to an armed CQ. True when their event waits; on a slow
+ * machine its time may run out before this looks.
  */
 static bool vt_event_waits(struct vt *t, unsigned int *events)
 {

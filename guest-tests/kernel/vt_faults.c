@@ -85,7 +85,7 @@ static void vt_send_keys(struct vt *t)
 	vt_alive_at_last(t);
 }
 
-/* One byte before and one byte behind a region of one page. */
+/* One byte before and one byte after a region of one page. */
 static void vt_send_bounds(struct vt *t)
 {
 	struct vuhca_buffer buffer = {};

@@ -65,8 +65,8 @@ static void vt_write_foreign(struct vt *t, struct vuhca_vcb *vcb)
 }
 
 /*
- * Posts some commands by collect buffer, some by doorbell; some wait for a
- * later doorbell.
+ * Posts some commands by collect buffer, some by doorbell, and some without:
+ * they wait for a later doorbell.
  */
 static void vt_post_flood(struct vt *t, struct vt_qp_set *set)
 {

@@ -190,8 +190,8 @@ static void vt_repeat_entries(struct vuhca_cq *cq, u32 first, const u8 *order,
 }
 
 /*
- * An adapter in trouble repeats completions after an error (docs/HAZARDS.md,
- * hazard 35). The case makes the copies, in a CQ that gets no more completions.
+ * A faulty adapter repeats completions after an error (docs/HAZARDS.md, hazard
+ * 35). The case makes the copies, in a CQ that gets no more completions.
  */
 static void vt_repeated(struct vt *t)
 {

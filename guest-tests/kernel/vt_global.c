@@ -110,7 +110,7 @@ static void vt_mismatch(struct vt *t)
 	vt_is_cut(t, &routes.to[1], &wrong);
 }
 
-/* A source GID index that names an empty entry or none. */
+/* A source GID index of an empty entry, or of none. */
 static void vt_no_source(struct vt *t)
 {
 	static const u8 indices[] = { 3, VUHCA_GID_TABLE_ENTRIES };

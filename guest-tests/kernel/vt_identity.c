@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Identity of the device, and what its registers do for each kind of access. */
+/*
+ * Identity of the device, and the effect of each kind of access on its
+ * registers.
+ */
 #include "vt.h"
 
 static void vt_pci_identity(struct vt *t)
@@ -98,7 +101,7 @@ static void vt_reserved(struct vt *t)
 {
 	void __iomem *csr = t->dev->csr;
 	/*
-	 * In the gaps behind the first, the second and the last section of
+	 * In the gaps after the first, the second and the last section of
 	 * registers.
 	 */
 	static const unsigned int offsets[] = { 0x0030, 0x00a0, 0x7ffc };

@@ -38,7 +38,8 @@ static void vt_other_vectors(struct vt *t)
 }
 
 /*
- * An event while its vector is masked is pending, and interrupts when unmasked.
+ * An event of a masked vector stays pending, and interrupts once the vector is
+ * unmasked.
  */
 static void vt_masked(struct vt *t)
 {
@@ -86,7 +87,7 @@ static void vt_masked_idle(struct vt *t)
 
 /*
  * The deadman finds an event without an interrupt. The adapter's event timers
- * cause such events; here the controls of the queue ask for no interrupt.
+ * cause such events; here the control bits of the queue request no interrupt.
  */
 static void vt_deadman(struct vt *t)
 {

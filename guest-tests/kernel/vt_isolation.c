@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Collect contexts: garbage in the pages of one context changes nothing for the
- * queues of another and of the kernel, and a context that asks for events
- * without end does not overrun the event queue that it shares.
+ * queues of another and of the kernel, and a context that requests events
+ * endlessly does not overrun the event queue that it shares.
  */
 
 #include <linux/dma-mapping.h>
@@ -153,7 +153,7 @@ end:
 	vt_alive(t);
 }
 
-/* A process that arms without end gets its events, and others get theirs. */
+/* A process that arms endlessly gets its events, and others get theirs. */
 static void vt_event_storm(struct vt *t)
 {
 	u32 before = vt_fault_count(t, VUHCA_FAULT_KIND_EQ_OVERRUN);

@@ -21,8 +21,8 @@
 #define VT_PATH_RECORD		0x0035
 
 /*
- * QP0, QP1, agents and capabilities are for the physical function, and for a
- * virtual one that has ports of its own.
+ * Only the physical function, and a virtual one with ports of its own, has QP0,
+ * QP1, agents and capabilities.
  */
 static bool vt_shares_ports(struct vt *t)
 {
@@ -201,7 +201,7 @@ static void vt_execute(struct vt *t)
 		 -EINVAL);
 }
 
-/* IsSM is in the capability mask while software says so. */
+/* IsSM is in the capability mask while software sets it. */
 static void vt_capabilities(struct vt *t)
 {
 	const u32 is_sm = BIT(1);
@@ -260,7 +260,9 @@ static void vt_reregister(struct vt *t)
 	VT_EQUAL(t, vuhca_execute_mad(t->dev, 2, NULL, true, mad, &result), 0);
 	mad[3] = VT_METHOD_SET;
 	memset(mad + VT_MAD_STATUS, 0, 2);
-	/* No change of states. Without an SM LID, that of the port itself. */
+	/*
+	 * No change of states. Without an SM LID, the LID of the port itself.
+	 */
 	mad[VT_MAD_DATA + 32] &= 0xf0;
 	mad[VT_MAD_DATA + 33] &= 0x0f;
 	if (!get_unaligned_be16(mad + VT_MAD_DATA + 18))
@@ -274,7 +276,7 @@ static void vt_reregister(struct vt *t)
 	vuhca_unregister_client(&client);
 }
 
-/* Members of both ports receive; one that blocks its own does not. */
+/* Members at both ports receive; one that blocks its own messages does not. */
 static void vt_multicast(struct vt *t)
 {
 	static const u8 mgid[16] = {

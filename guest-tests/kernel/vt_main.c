@@ -108,7 +108,9 @@ static int vt_thread(void *data)
 	vt_release_device();
 	WRITE_ONCE(run->done, true);
 	wake_up_interruptible(&run->wait);
-	/* The opener stops the thread; until then its task must exist. */
+	/*
+	 * The opener stops the thread; until then its task_struct must exist.
+	 */
 	wait_event_interruptible(run->wait, kthread_should_stop());
 	return 0;
 }
@@ -190,7 +192,7 @@ static void vt_add(struct vuhca_dev *dev)
 /*
  * Waits for a running suite, which destroys its objects before the device
  * goes. The driver holds its list of clients meanwhile. A suite that registers
- * a client would wait for ever, so no device is unbound while it runs.
+ * a client would then wait forever, so no device may be unbound while it runs.
  */
 static void vt_remove(struct vuhca_dev *dev)
 {

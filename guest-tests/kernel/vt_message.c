@@ -5,10 +5,10 @@
  */
 #include "vt.h"
 
-/* vt_roundtrip() uses the end of the memory; cases do not. */
+/* Only vt_roundtrip() uses the end of the memory. */
 #define VT_ROUNDTRIP	(VT_MEMORY_BYTES - 16384)
 
-/* Every key gives another payload, and every offset another word. */
+/* Every key gives a different payload, and every offset a different word. */
 static u32 vt_word(u32 key, u32 index)
 {
 	return key * 0x9e3779b1u + index * 0x85ebca6bu + (index << 7);
@@ -66,7 +66,10 @@ int vt_post_recv(struct vt *t, struct vuhca_qp *qp, size_t offset, u32 length,
 	return vuhca_post_recv(qp, &wr, 1) == 1 ? 0 : -EIO;
 }
 
-/* Returns a signalled datagram of one SGE between two ends (0 or 1). */
+/*
+ * Returns a work request for a signalled datagram of one SGE between two ends
+ * (0 or 1).
+ */
 struct vuhca_send_wr vt_send_wr(struct vt *t, unsigned int from, unsigned int to,
 				const struct vuhca_buffer *sge)
 {

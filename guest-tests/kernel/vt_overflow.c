@@ -31,7 +31,10 @@ void vt_save(struct vt *t, struct vt_settings *settings)
 		vt_csr(t, VUHCA_CSR_DOORBELL_THRESHOLDS_OFF);
 }
 
-/* Whether this function can set the time of reads; otherwise skips. */
+/*
+ * Returns whether this function can set the time of reads; skips the case if
+ * not.
+ */
 bool vt_may_slow(struct vt *t)
 {
 	if (!t->dev->function)
@@ -121,7 +124,7 @@ static void vt_spill(struct vt *t)
 	vt_qp_set_destroy(set);
 }
 
-/* @log2 0: there is no ring. */
+/* @log2 0: no ring. */
 static void vt_too_small(struct vt *t, u32 log2)
 {
 	u32 lost = vt_csr(t, VUHCA_CSR_DOORBELLS_LOST_OFF);

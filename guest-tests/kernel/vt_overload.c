@@ -51,7 +51,7 @@ static bool vt_is_stalled(struct vt *t)
 	       VUHCA_CSR_OVERFLOW_STATUS_STALLED_MASK;
 }
 
-/* Returns whether the load ended in a deadlock, which stays. */
+/* Returns whether the load ended in a deadlock that lasts. */
 static bool vt_deadlocks(struct vt_qp_set *set, u32 read_ms)
 {
 	struct vt *t = set->t;
@@ -62,7 +62,7 @@ static bool vt_deadlocks(struct vt_qp_set *set, u32 read_ms)
 	return vt_is_stalled(t);
 }
 
-/* Without spilling the load ends in a deadlock; allowing it is the cure. */
+/* Without spilling the load ends in a deadlock, which allowing it ends. */
 static void vt_deadlock(struct vt *t)
 {
 	u32 entries = vt_csr(t, VUHCA_CSR_DOORBELL_BUFFER_ENTRIES_OFF);
@@ -164,7 +164,7 @@ static u32 vt_spill_by(struct vt_qp_set *set, u32 switches)
 			vt_policy(VUHCA_OVERFLOW_POLICY_NEWEST,
 				  VUHCA_LINK_CHECK_READ));
 	for (attempt = 0; attempt < VT_ATTEMPTS; attempt++) {
-		/* The last QP posts by collect buffer behind the others. */
+		/* The last QP posts by collect buffer after the others. */
 		set->count--;
 		vt_ring_slowly(set, vt_read_ms(attempt));
 		before = vt_csr(t, VUHCA_CSR_DOORBELLS_IMPLICIT_OFF);
@@ -249,7 +249,7 @@ static void vt_falls(struct vt *t)
 
 /*
  * One queue is linked and its command is read into the only dedicated buffer.
- * If all others ring before that read completes, reads are stuck while many
+ * If all others ring before that read completes, reads get stuck while many
  * entries are free. Returns whether the threshold rose. A busy machine may ring
  * too late: the command is executed, and nothing gets stuck.
  */
@@ -263,7 +263,7 @@ static bool vt_sticks(struct vt_qp_set *set, u32 read_ms)
 	vuhca_write_csr(t->dev, VUHCA_CSR_DMA_LATENCY_OFF,
 			read_ms * NSEC_PER_MSEC);
 	vuhca_ring_doorbell(set->qps[0], set->completed[0]);
-	/* The read shows that the doorbell was taken, so it is checked first. */
+	/* Checked first, because the read shows that the doorbell was taken. */
 	VT_WAIT(t, (vt_csr(t, VUHCA_CSR_BUS_READS_OFF) &&
 		    !vt_csr(t, VUHCA_CSR_DOORBELL_BUFFER_USED_OFF)) ||
 		   vt_csr(t, VUHCA_CSR_LANE_LAUNCHES_OFF) != launches);

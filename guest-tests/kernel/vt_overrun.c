@@ -125,7 +125,7 @@ static u32 vt_create_tiny_eq(struct vt *t)
 	return answer.object;
 }
 
-/* One entry, two events: the second is an error, the first stays. */
+/* One entry, two events: the second causes an error, the first stays. */
 static void vt_eq_full(struct vt *t)
 {
 	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_EQ_OVERRUN);

@@ -5,7 +5,7 @@
 
 #include "vt.h"
 
-/* Longest message of these tests, and memory behind it to detect overruns. */
+/* Longest message of these tests, and memory after it to detect overruns. */
 #define VT_AREA_BYTES	(1024 * 1024)
 #define VT_MARGIN	64
 #define VT_ALL_REMOTE	(VUHCA_ACCESS_FLAG_REMOTE_WRITE | \
@@ -16,7 +16,9 @@
 /* PSNs wrap within the first messages. */
 #define VT_LATE_PSN	0xfffff0
 #define VT_MTU_CODES	5
-/* 268 ms: the adapter of a busy machine must not use up eight attempts. */
+/*
+ * 268 ms, so that the adapter of a busy machine does not use up eight attempts.
+ */
 #define VT_TIMEOUT_CODE	16
 
 /* Memory of a pair: one area for each end. Its MR has all access flags. */
@@ -34,7 +36,7 @@ struct vt_pair_options {
 	u8 path_mtu;		/* code: 5, 4096 bytes */
 	u8 timeout;		/* code: VT_TIMEOUT_CODE */
 	u8 retry_count;		/* 7 */
-	u8 rnr_retry;		/* 7, for ever */
+	u8 rnr_retry;		/* 7, forever */
 	u32 access;		/* VT_ALL_REMOTE */
 	u32 nowhere;		/* QPN of the peer: the other end */
 	bool no_remote;		/* access 0 */

@@ -3,7 +3,7 @@
  * Two guests that run the same suite at the same time, each on its own adapter.
  * Besides their links they have a slow channel, which the host relays: an
  * exchange of a few words, in which each guest waits for the other. Both guests
- * draw the same numbers from t->random, so keys need not be exchanged.
+ * draw the same numbers from t->random, so they need not exchange keys.
  */
 #ifndef VT_PEER_H
 #define VT_PEER_H
@@ -11,7 +11,7 @@
 #include "vt_pair.h"
 
 #define VT_WORDS	5
-/* 4.3 s: a busy host must not use up eight attempts. */
+/* 4.3 s, so that a busy host does not use up eight attempts. */
 #define VT_LONG_TIMEOUT	20
 
 /* The comments name the value that stands for 0. */
@@ -20,7 +20,7 @@ struct vt_peer_options {
 	u8 port;		/* 1 */
 	u8 timeout;		/* code: VT_LONG_TIMEOUT */
 	u8 retry_count;		/* 7 */
-	u8 rnr_retry;		/* 7, for ever */
+	u8 rnr_retry;		/* 7, forever */
 };
 
 /* This guest's end of the connection. */
@@ -30,15 +30,15 @@ struct vt_peer {
 	unsigned int side;	/* 0 or 1 */
 	u32 epoch;		/* counts the peers, equal on both sides */
 	u32 step;
-	bool lost;		/* the other side did not answer */
+	bool lost;		/* set when the other side did not answer */
 	struct vt_end end;
 	struct vuhca_qp *qp;
 	struct vuhca_mr *mr;	/* every right to all memory */
-	u32 qpn;		/* of the other side, as all members below */
+	u32 qpn;		/* the other side's, like all members below */
 	u32 lid;
 	u32 psn;
 	u32 rkey;
-	u64 address;		/* of its t->memory */
+	u64 address;		/* address of its t->memory */
 };
 
 /* vt_peer_exchange.c */

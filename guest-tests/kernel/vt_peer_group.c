@@ -43,7 +43,9 @@ static void vt_group_send(struct vt_peer *peer, struct vuhca_ah *ah, u32 key)
 		vt_completes(peer->t, peer->t->send_cq.cq, VT_OK, &wc);
 }
 
-/* Polls for the message of side @sender with @key; counts all that it takes. */
+/*
+ * Polls for the message of side @sender with @key; counts all messages taken.
+ */
 static bool vt_group_received(struct vt_peer *peer, unsigned int sender, u32 key,
 			      unsigned int *taken)
 {
@@ -65,8 +67,9 @@ static bool vt_group_received(struct vt_peer *peer, unsigned int sender, u32 key
 }
 
 /*
- * Side @sender sends until both have received, itself by loopback: subnet
- * administration may answer a join before all switches replicate for the member.
+ * Side @sender sends until both sides have received, its own by loopback:
+ * subnet administration may answer a join before all switches replicate for the
+ * member.
  */
 static void vt_group_round(struct vt_peer *peer, struct vuhca_ah *ah,
 			   unsigned int sender)

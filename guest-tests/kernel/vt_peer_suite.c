@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Traffic between two guests on two adapters. Both run each case at the same
- * time; most of a case runs twice, with the roles exchanged.
+ * time; most cases run twice, with the roles exchanged.
  */
 #include "vt_peer.h"
 
@@ -175,7 +175,7 @@ static void vt_late_receive(struct vt_peer *peer, unsigned int asker)
 	vt_sync(peer);
 }
 
-/* Expects that a send fails with @status; the other side does nothing. */
+/* Expects that a send fails with @status while the other side does nothing. */
 static void vt_send_fails(struct vt_peer *peer, unsigned int asker, u8 status)
 {
 	struct vuhca_buffer here = vt_peer_buffer(peer, 0, VT_BYTES);
@@ -269,7 +269,7 @@ VT_PEER_CASE(in_error)
 VT_PEER_CASE(stream)
 /*
  * Eight attempts of 4.3 s outlast a cut of the link, which the host ends at the
- * first packet that is lost.
+ * first lost packet.
  */
 VT_PEER_CASE(bad_link, .port = 2)
 

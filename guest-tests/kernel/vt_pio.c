@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Send contexts for tests, and datagrams of one from port 1 to port 2. */
+/*
+ * Send contexts for tests, and datagrams that one sends from port 1 to port 2.
+ */
 #include "vt_pio.h"
 
 #define VT_RECEIVE_AT	65536
@@ -71,7 +73,7 @@ void vt_pio_expect(struct vt *t, const void *payload, size_t bytes)
 			    payload, bytes), "payload of %zu bytes", bytes);
 }
 
-/* Posts a receive whose wr_id is the offset of its buffer. */
+/* Posts a receive with the offset of its buffer as wr_id. */
 void vt_pio_receive(struct vt *t, unsigned int slot)
 {
 	size_t at = VT_RECEIVE_AT + slot % 64 * VT_RECEIVE_STRIDE;

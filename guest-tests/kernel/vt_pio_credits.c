@@ -47,8 +47,7 @@ void vt_pio_allocator(struct vt *t)
 }
 
 /*
- * Credits return by threshold, by request of a packet and by force, not
- * otherwise.
+ * Credits return only by threshold, by request of a packet, or by force.
  */
 void vt_pio_reasons(struct vt *t)
 {
@@ -114,8 +113,8 @@ static bool vt_woken(struct vuhca_send_context *sc, struct vt_waiter *waiter)
 }
 
 /*
- * All credits are free, none was returned because the threshold cannot be
- * reached, then waiters come: only the forced return wakes them
+ * All credits are free, but none was returned, because the threshold cannot be
+ * reached. Only the forced return wakes waiters that come then
  * (docs/HAZARDS.md, hazard 24).
  */
 void vt_pio_waiters(struct vt *t)

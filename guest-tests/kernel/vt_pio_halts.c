@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Halts of send contexts: each misuse halts this context only, the driver
+ * Halts of send contexts: each misuse halts only its own context, the driver
  * restarts it, and only incomplete packets are lost.
  */
 #include <linux/slab.h>
@@ -15,7 +15,7 @@ static u8 __iomem *vt_window(struct vuhca_send_context *sc)
 	       (size_t)sc->number * VUHCA_SEND_CONTEXT_WINDOW_BYTES;
 }
 
-/* Writes behind the blocks sent, without the driver's bookkeeping. */
+/* Writes after the blocks sent, without the driver's bookkeeping. */
 static void vt_raw(struct vuhca_send_context *sc, bool start, size_t offset,
 		   u64 value)
 {
@@ -105,8 +105,9 @@ static const struct {
 };
 
 /*
- * The driver has restarted the context by now; the first fault still tells why
- * it was halted. A disallowed packet is a fault of its own, which comes first.
+ * The driver has restarted the context by now; the first fault still names the
+ * cause of the halt. A disallowed packet is a fault of its own, which comes
+ * first.
  */
 static void vt_expect_cause(struct vt *t, struct vuhca_send_context *sc,
 			    enum vuhca_send_halt_cause cause)

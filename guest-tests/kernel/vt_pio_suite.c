@@ -141,7 +141,7 @@ static void vt_contiguous(struct vt *t)
 
 /*
  * Contexts of one guest share lines: each has the word of its number, which
- * begins at zero also where an earlier context had the number.
+ * begins at zero even if an earlier context had that number.
  */
 static void vt_shared_lines_once(struct vt *t)
 {
@@ -174,7 +174,10 @@ static void vt_shared_lines(struct vt *t)
 		vt_shared_lines_once(t);
 }
 
-/* A context takes blocks of the function's share; one beyond it is refused. */
+/*
+ * A context takes blocks from the function's share; a context beyond it is
+ * refused.
+ */
 static void vt_pio_share(struct vt *t)
 {
 	u32 used = vt_csr(t, VUHCA_CSR_SEND_BLOCKS_IN_USE_OFF);

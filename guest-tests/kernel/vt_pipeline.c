@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The adapter in time: reads and commands take as long as the physical function
- * says. Credits then limit commands in the pipeline (US 8,484,392 par. 42-43),
+ * Effects of time: reads and commands take as long as the physical function
+ * sets. Credits then limit commands in the pipeline (US 8,484,392 par. 42-43),
  * and doorbells alone, without any stop of the adapter, bring spilling or the
  * deadlock (US 9,069,485 par. 74, 86).
  */
@@ -36,7 +36,7 @@ static void vt_narrow(struct vt *t, u8 kind, u32 shared)
 		 0);
 }
 
-/* Nothing is left in the pipeline; lane 0 gets back what it had. */
+/* Expects an empty pipeline, and gives lane 0 back its credits. */
 static void vt_widen(struct vt *t, const struct vuhca_lane_attributes *lane)
 {
 	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_EXECUTION_CREDITS_USED_OFF), 0);
@@ -51,7 +51,9 @@ static void vt_widen(struct vt *t, const struct vuhca_lane_attributes *lane)
 	VT_EQUAL(t, vt_lane(t, VUHCA_RESOURCE_KIND_TVL_MAP, 0), 0);
 }
 
-/* Waits until the credits at @used limit the pipeline; then it is quick again. */
+/*
+ * Waits until the credits at @used limit the pipeline, then removes the delays.
+ */
 static void vt_is_limited(struct vt *t, unsigned int used, u32 time)
 {
 	VT_WAIT(t, vt_csr(t, used) == VT_CREDITS &&
@@ -147,8 +149,8 @@ static bool vt_post_nop(struct vt_qp_set *set, unsigned int index)
 
 /*
  * While reads are outstanding, doorbells fill the scheduler buffer. They are
- * spilled; with a policy that forbids it, completions of the reads stay behind
- * them on the bus, collect writes as well, and nothing happens any more.
+ * spilled; with a policy that forbids it, completions of the reads and collect
+ * writes stay behind them on the bus, and the adapter is deadlocked.
  */
 static void vt_load(struct vt *t)
 {
@@ -182,7 +184,7 @@ static void vt_load(struct vt *t)
 	VT_CHECK(t, vt_post_nop(set, 0), "not posted");
 	VT_WAIT(t, vt_csr(t, VUHCA_CSR_COLLECT_HELD_OFF));
 	vuhca_write_csr(t->dev, VUHCA_CSR_DMA_LATENCY_OFF, latency);
-	/* Time alone does not end it. */
+	/* Time alone does not end the deadlock. */
 	VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_QUIET_MS), 0);
 	VT_EQUAL(t, vt_status(t), VUHCA_CSR_OVERFLOW_STATUS_STALLED_MASK);
 	vt_set_policy(t, VUHCA_OVERFLOW_POLICY_NEWEST);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Event queues that are polled: which bytes the adapter sets, what a poll takes
- * by them, and queues that are polled because their interrupts come fast.
+ * Event queues that are polled: the bytes that the adapter sets, the events
+ * that a poll finds by them, and queues that are polled because their
+ * interrupts come fast.
  */
 #include <linux/bitmap.h>
 
@@ -67,7 +68,7 @@ static void vt_summary(struct vt *t)
 		VT_EQUAL(t, READ_ONCE(summary->primary) + vt_marked(&w), 0);
 		for (i = 0; i < VT_TIMER_CQS; i++)
 			VT_EQUAL(t, vt_timers_events(&w, i), 1);
-		/* The bytes have named the CQs: no entry was needed. */
+		/* The bytes have named the CQs, so no entry was needed. */
 		VT_EQUAL(t, w.eq->consumed, consumed);
 		vt_timers_quiet(&w, 0);
 	}
@@ -75,8 +76,8 @@ static void vt_summary(struct vt *t)
 }
 
 /*
- * CQs without a byte of their own share the last one: its events are found by
- * their entries. Here all other bytes are taken, as if by many CQs.
+ * CQs without a byte of their own share the last one: events of those are found
+ * by their entries. Here all other bytes are taken, as if by many CQs.
  */
 static void vt_shared_byte(struct vt *t)
 {
@@ -133,11 +134,14 @@ static void vt_echo(struct vuhca_cq *cq, void *context)
 	wake_up(&watch->wait);
 }
 
-/* A sender that does not wait posts so many requests, then sleeps. */
+/* A sender that does not wait posts this many requests, then sleeps. */
 #define VT_PACED	16
 /* Requests that fit the queue. */
 #define VT_POSTED_MAX	64
-/* Polls to see while the queue is polled, and the most batches in all. */
+/*
+ * Polls to observe while the queue is polled, and the largest number of
+ * batches.
+ */
 #define VT_POLLS	250
 #define VT_BATCHES_MAX	50000
 /*
@@ -168,9 +172,9 @@ static bool vt_echo_begin(struct vt *t)
 }
 
 /*
- * Under load the queue is polled, where its interrupts came, and only a late
- * poll is interrupted; when quiet, events interrupt; no event is lost. How often
- * the driver polls depends on the machine, and is not judged.
+ * Under load the queue is polled, on the CPU of its interrupts, and only a late
+ * poll is interrupted; when quiet, events interrupt; no event is lost. How
+ * often the driver polls depends on the machine, and is not judged.
  */
 static void vt_adaptive(struct vt *t)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Every port of the adapter, however many it has (US 8,484,392 par. 28): a
- * datagram over each, its QP1, its counters, and no port beyond the last. Two
- * ports each are cabled to each other; the last of an odd number is unplugged,
- * or at a switch, where datagrams to its own LID loop back.
+ * datagram over each, its QP1, its counters, and no port beyond the last. Ports
+ * are cabled in pairs; the last of an odd number is unplugged, or at a switch,
+ * where datagrams to its own LID loop back.
  */
 #include "vt.h"
 #include "vt_special.h"

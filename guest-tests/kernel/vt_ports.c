@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Two ports cabled to each other: every path of a datagram, and every reason
- * for which one is dropped, which only counters show.
+ * Two ports cabled to each other: every path of a datagram, and every reason to
+ * drop one, which only counters show.
  */
 
 #include "vt.h"
@@ -13,7 +13,7 @@ static u64 vt_port_counter(struct vt *t, unsigned int first, unsigned int port)
 
 /*
  * Between all pairs of ports; a packet to the port's own LID loops back inside
- * it.
+ * the port.
  */
 static void vt_all_ways(struct vt *t)
 {

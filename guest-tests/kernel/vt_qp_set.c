@@ -112,7 +112,7 @@ bool vt_qp_set_take_all(struct vt_qp_set *set)
 	return true;
 }
 
-/* Expects that all commands complete and no other. */
+/* Expects that all commands complete, and no others. */
 bool vt_qp_set_completes(struct vt_qp_set *set)
 {
 	struct vt *t = set->t;
@@ -122,7 +122,7 @@ bool vt_qp_set_completes(struct vt_qp_set *set)
 	       VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_QUIET_MS), 0);
 }
 
-/* The host has the physical function act for a virtual one (tenant-run.ts). */
+/* For a virtual function the host has the physical one act (tenant-run.ts). */
 static bool helped;
 module_param(helped, bool, 0644);
 MODULE_PARM_DESC(helped, "The host passes requests of a virtual function to the physical one");
@@ -134,7 +134,7 @@ bool vt_may_disable(struct vt *t)
 
 /*
  * Stops or resumes the execution of commands for all functions. Only the
- * physical function can; a virtual one asks for it by a line of its report
+ * physical function can; a virtual one requests it by a line of its report
  * (tenant-run.ts) and waits.
  */
 void vt_disable(struct vt *t, bool disable)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Reports of a case: notes, failed checks, skips. KTAP wants diagnostics before
- * the result to which they belong, so they are printed at once.
+ * Reports of a case: notes, failed checks, skips. KTAP requires diagnostics
+ * before their result, so they are printed at once.
  */
 #include "vt.h"
 #include "vt_run.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Resets during traffic: afterwards the adapter writes no memory and raises no
- * interrupt, registers have their values of power-on, and the driver works
- * again.
+ * interrupt, registers have their power-on values, and the driver works again.
  */
 
 #include "vt.h"
@@ -63,7 +62,7 @@ static struct vuhca_qp *vt_start_traffic(struct vt *t)
 	return vt_flood(t);
 }
 
-/* Counts the sends that completed; the rest was in the adapter. */
+/* Counts the sends that completed; the others were in the adapter. */
 static unsigned int vt_completed(struct vt *t)
 {
 	const struct vuhca_cq *cq = t->send_cq.cq;

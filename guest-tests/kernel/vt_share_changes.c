@@ -87,7 +87,7 @@ void vt_share_outside(struct vt *t)
 	vt_alive(t);
 }
 
-/* Checks that the driver uses the buffers that there are, and no others. */
+/* Checks that the driver uses all buffers of the share, and no others. */
 static void vt_expect_buffers(struct vt *t, u32 count)
 {
 	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_COLLECT_OUT_OF_RANGE);
@@ -137,7 +137,7 @@ void vt_share_follows(struct vt *t)
 }
 
 /*
- * Pages are gone before the driver knows: commands written to them are not
+ * Pages are removed before the driver knows: commands written to them are not
  * lost.
  */
 void vt_share_lost_copies(struct vt *t)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Shares that shrink below what is in use: resources in use stay until they are
- * released, and other functions get them only then. For a physical function
- * beside others.
+ * released, and other functions get them only then. Runs on a physical function
+ * with others beside it.
  */
 #include "vt_collect_command.h"
 #include "vt_share_request.h"
@@ -158,9 +158,9 @@ static void vt_set_lending(struct vt *t, bool on)
 }
 
 /*
- * With as many PCBs as incomplete commands, and none that all share, one more
- * command is refused. Idle PCBs of the other function serve it once they are
- * lent, and no longer when lending ends.
+ * With as many PCBs as incomplete commands and no shared ones, one more command
+ * is refused. Idle PCBs of the other function serve it once they are lent, and
+ * no longer when lending ends.
  */
 static void vt_lent(struct vt *t)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Resource requests that are refused: as a whole, with the reason, the change
- * at fault and what would have been accepted. Physical and virtual functions
- * may request different resources.
+ * at fault and the value that would have been accepted. Physical and virtual
+ * functions may request different resources.
  */
 #include "vt_share_request.h"
 
@@ -31,7 +31,7 @@ struct vt_refusal {
 	u8 at;
 };
 
-/* Refused alone and behind a valid change; the shares stay as they were. */
+/* Refused alone and after a valid change; the shares stay as they were. */
 static void vt_refuse(struct vt *t, const struct vt_refusal *refusal)
 {
 	struct vuhca_resource_change changes[2];
@@ -67,7 +67,8 @@ static void vt_refuse_all(struct vt *t, const struct vt_refusal *refusals,
 }
 
 /*
- * Changes that are wrong for any function: of its own levels, and bad fields.
+ * Changes that are wrong for any function: those of its own levels, and bad
+ * fields.
  */
 void vt_share_refused_levels(struct vt *t)
 {

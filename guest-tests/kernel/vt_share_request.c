@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Resource requests of one change, and the share of the own function. */
+/* Resource requests with one change, and the function's own share. */
 #include "vt_share_request.h"
 
 struct vuhca_resource_change vt_encode(const struct vt_change *change)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Resource requests of one change. */
+/* Resource requests with one change. */
 #ifndef VT_SHARE_REQUEST_H
 #define VT_SHARE_REQUEST_H
 

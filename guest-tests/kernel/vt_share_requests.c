@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Resource requests that succeed: done as a whole and seen in registers,
- * queries and the driver. Refused ones are in vt_share_refusals.c.
+ * Resource requests that succeed: as a whole, and visible in registers, queries
+ * and the driver. Refused ones are in vt_share_refusals.c.
  */
 #include "vt_qp_set.h"
 #include "vt_share_request.h"

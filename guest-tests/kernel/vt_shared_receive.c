@@ -227,7 +227,7 @@ static void vt_error(struct vt *t)
 	vt_with_sharing(t, vt_share_error);
 }
 
-/* Sends a long message to a new pair that ends before the message does. */
+/* Sends a long message to a new pair, which ends before the message does. */
 static bool vt_share_cut(struct vt_sharing *share, bool reset)
 {
 	struct vuhca_srq *srq = share->queue.srq;

@@ -7,7 +7,7 @@
 
 #define VT_HELD 64
 
-/* Buffers with half a command each, which bind a PCB each. */
+/* Buffers with half a command each; each binds a PCB. */
 struct vt_holders {
 	struct vuhca_vcb *vcbs[VT_HELD];
 	unsigned int count;

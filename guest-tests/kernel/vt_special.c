@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * QP0 and QP1 of a port: created, taken to RTS, given a receive buffer; a
- * datagram built, sent and taken; questions to subnet administration.
+ * datagram built, sent and taken; queries of subnet administration.
  */
 #include "vt_special.h"
 

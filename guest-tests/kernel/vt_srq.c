@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* SRQs of tests: creation, posting, and a message that takes a known entry. */
+/* SRQs of tests: creation, posting, and a message that uses a known entry. */
 #include "vt_srq.h"
 
 bool vt_srq_create(struct vt *t, struct vt_srq *queue, struct vt_areas *areas,

@@ -24,7 +24,7 @@ void vt_srq_destroy(struct vt *t, struct vt_srq *queue);
 /* Posts the next entry. */
 bool vt_srq_post(struct vt *t, struct vt_srq *queue);
 /*
- * Sends a message from end 0 and expects that it takes entry @number and
+ * Sends a message from end 0 and expects that it uses entry @number and
  * completes on @cq.
  */
 bool vt_srq_takes(struct vt_pair *pair, struct vt_srq *queue,

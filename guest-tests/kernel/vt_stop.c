@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The stop protocol: a queue leaves the scheduler, its descriptor shows it, and
- * from then on the adapter neither reads nor writes the memory of the queue.
+ * The stop protocol: a queue leaves the scheduler, its descriptor shows that,
+ * and from then on the adapter neither reads nor writes the memory of the
+ * queue.
  */
 #include "vt.h"
 

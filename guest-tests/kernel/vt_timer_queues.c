@@ -70,8 +70,8 @@ u32 vt_timers_pending(struct vt_timers *w)
 
 /*
  * Puts a completion on CQ @i, with or without an event. The adapter writes the
- * completion first and sees to its event later: for however long it may stand
- * still between, the event has its time stamp on return.
+ * completion before the event, and may pause in between; on return the event
+ * has its time stamp.
  */
 void vt_timers_complete(struct vt_timers *w, unsigned int i)
 {

@@ -6,7 +6,7 @@
 #include "vt.h"
 
 #define VT_TIMER_CQS	4
-/* A delay that does not pass. */
+/* A delay that does not pass during a case. */
 #define VT_TIMER_LONG_NS	(3600ULL * NSEC_PER_SEC)
 
 /* CQs with one QP each, all on the last event queue. */

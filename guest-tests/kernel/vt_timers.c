@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Event queues with timers: when the adapter interrupts and when not, and the
- * event that nothing announces (docs/HAZARDS.md, hazard 30).
+ * Event queues with timers: when the adapter interrupts and when it does not,
+ * and the event that nothing announces (docs/HAZARDS.md, hazard 30).
  */
 #include "vt_timer_queues.h"
 
@@ -27,8 +27,8 @@ static void vt_delay_zero(struct vt *t)
 }
 
 /*
- * With a long delay only the first event interrupts; an emptied queue has a
- * first event again.
+ * With a long delay only the first event interrupts; a queue that was emptied
+ * has a first event again.
  */
 static void vt_delay_long(struct vt *t)
 {
@@ -81,7 +81,7 @@ static void vt_unresponsive(struct vt *t)
 	vt_late(t, VUHCA_EQ_CONTROL_PRIMARY_SUMMARY);
 }
 
-/* The same for a driver that asked for no interrupt at all. */
+/* The same for a driver that requested no interrupt at all. */
 static void vt_unresponsive_nothing(struct vt *t)
 {
 	vt_late(t, VUHCA_EQ_CONTROL_NOTHING);
@@ -108,7 +108,7 @@ static void vt_time_wrap(struct vt *t)
 			   VT_TIMER_LONG_NS / 2);
 		vt_timers_complete(&w, 2);
 		vt_timers_quiet(&w, 1);
-		/* Behind the stamp the driver is late. */
+		/* After the stamp the driver is late. */
 		now = vuhca_read_csr64(t->dev, VUHCA_CSR_LOCAL_TIME_OFF);
 		vuhca_write_csr64(t->dev, VUHCA_CSR_LOCAL_TIME_OFF,
 				  now + 2 * VT_TIMER_LONG_NS);
@@ -167,8 +167,9 @@ static void vt_stranded_with(struct vt *t)
 		before = READ_ONCE(w.eq->stranded);
 		if (vt_strand(&w)) {
 			/*
-			 * On from here only: on a busy machine it could find
-			 * the first event before the interrupt comes.
+			 * Turned on only here: on a busy machine the deadman
+			 * could find the first event before the interrupt
+			 * comes.
 			 */
 			vuhca_set_deadman(true);
 			VT_CHECK(t, vt_wait_event(&w.cq[1], 1, VT_TIMEOUT_MS),

@@ -38,7 +38,10 @@ static void vt_trace_running(struct vt *t)
 	vt_trace_disable(t, qp);
 }
 
-/* The adapter knows the process of a QP: the host chooses QPs to trace by it. */
+/*
+ * The adapter knows the process of a QP, by which the host chooses QPs to
+ * trace.
+ */
 static void vt_trace_process(struct vt *t)
 {
 	struct vuhca_qp_creation creation;

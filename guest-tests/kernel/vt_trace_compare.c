@@ -86,7 +86,9 @@ static void vt_compared_message(struct vt_pair *pair, struct vt_areas *areas,
 		VT_EQUAL(t, vt_pair_receive(pair, 1, sends ? &there : NULL,
 					    key), 0);
 	vt_post(pair, 0, &wr);
-	/* A receiver of UC completes after the sender: then memory is final. */
+	/*
+	 * The receiver of UC completes after the sender; memory is final then.
+	 */
 	if (receives) {
 		vt_note_seen(t, t->recv_cq.cq, areas);
 		vt_note_seen(t, t->send_cq.cq, areas);

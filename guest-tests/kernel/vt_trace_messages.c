@@ -120,8 +120,8 @@ void vt_trace_datagrams(struct vt *t)
 
 /*
  * End 1 sends a message for which end 0 has no receive entry: it stays under way.
- * Messages that end 1 receives overwrite its block. What is noted for it later,
- * its retries and its end, changes no block of another message.
+ * Messages that end 1 receives overwrite its block. Later records of it, its
+ * retries and its end, change no block of another message.
  */
 static void vt_wraps_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {

@@ -71,8 +71,8 @@ u64 vt_trace_read(struct vt *t, struct vuhca_qp *qp, u64 position,
 }
 
 /*
- * Copies the payload of the block's packets one behind the other. Returns its
- * length; times of packets do not go back and are within those of the block.
+ * Concatenates the payload of the block's packets. Returns its length; times of
+ * packets do not go back and are within those of the block.
  */
 u32 vt_trace_payload(struct vt *t, const struct vuhca_trace_block *block,
 		     u8 *payload, u32 room)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * stopOnError: no block begins behind the first message that failed, an event
- * says so, and the traffic goes on. Senders and receivers, each service.
+ * stopOnError: no block begins after the first message that failed, an event
+ * reports the stop, and the traffic goes on. Senders and receivers, each
+ * service.
  */
 #include "vt_trace.h"
 
@@ -65,7 +66,10 @@ static void vt_has_stopped(struct vt *t, struct vt_end *ends, unsigned int i,
 	VT_EQUAL(t, vuhca_trace_block_get_receive(blocks[1]), receive);
 }
 
-/* Nothing is traced after the stop; a trace that is enabled again begins anew. */
+/*
+ * Nothing is traced after the stop; a trace that is enabled again starts
+ * afresh.
+ */
 static void vt_stays_stopped(struct vt_pair *pair, struct vt_areas *areas,
 			     unsigned int end)
 {
@@ -85,7 +89,7 @@ static void vt_stays_stopped(struct vt_pair *pair, struct vt_areas *areas,
 	VT_WAIT(t, vt_trace_head(t, qp) == 1);
 }
 
-/* A WRITE that is right, then one with a wrong key; both ends are traced. */
+/* A valid WRITE, then one with a wrong key; both ends are traced. */
 static void vt_stops_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {
 	bool reliable = pair->options.service == VUHCA_SERVICE_TYPE_RC;
@@ -109,7 +113,7 @@ static void vt_stops_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 	vt_stays_stopped(pair, areas, 1);
 }
 
-/* A local key that is wrong: the sender's trace stops. */
+/* A wrong local key: the sender's trace stops. */
 static void vt_stops_at_sender(struct vt_pair *pair, struct vt_areas *areas)
 {
 	struct vuhca_buffer here = vt_area_buffer(areas, 0, 0, 64);
@@ -176,7 +180,7 @@ static void vt_stops_sender(struct vt *t)
 	vt_completes(t, t->send_cq.cq,
 		     VUHCA_COMPLETION_STATUS_LOCAL_PROTECTION_ERROR, &wc);
 	vt_has_stopped(t, t->end, 0, false, VUHCA_FAULT_KIND_KEY_INVALID);
-	/* Commands behind the failed one are flushed and not traced. */
+	/* Commands after the failed one are flushed and not traced. */
 	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
 	vt_completes(t, t->send_cq.cq, VUHCA_COMPLETION_STATUS_FLUSHED, &wc);
 	VT_EQUAL(t, vt_trace_head(t, t->end[0].qp), 2);

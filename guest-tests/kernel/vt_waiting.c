@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The send queue scheduler at work, as software sees it: queues that wait are a
- * list in guest memory, linked by their descriptors, which also have the read
- * pointers; dedicated buffers are in use (US 9,069,485 par. 71-76).
+ * The send queue scheduler, as software sees it: queues that wait are a list in
+ * guest memory, linked by their descriptors, which also have the read pointers;
+ * dedicated buffers are in use (US 9,069,485 par. 71-76).
  */
 #include "vt_overflow.h"
 
@@ -27,7 +27,9 @@ static unsigned int vt_linked(struct vt_qp_set *set)
 	return linked;
 }
 
-/* True when the read pointers of all descriptors are where software is. */
+/*
+ * True when the read pointers of all descriptors have caught up with software.
+ */
 static bool vt_all_read(struct vt_qp_set *set)
 {
 	struct vuhca_send_queue_descriptor seen = {};
@@ -42,7 +44,7 @@ static bool vt_all_read(struct vt_qp_set *set)
 	return true;
 }
 
-/* The most that software has seen of the scheduler. */
+/* The most that software has seen of the scheduler at a time. */
 struct vt_seen {
 	unsigned int linked;
 	u32 buffers;
@@ -58,7 +60,7 @@ static bool vt_look(struct vt_qp_set *set, struct vt_seen *seen)
 }
 
 /*
- * All queues have rung when the adapter begins, and reads take long. Looks
+ * All queues have rung when the adapter begins, and reads take long. Watches
  * until all commands have run.
  */
 static void vt_look_on(struct vt_qp_set *set, struct vt_seen *seen)

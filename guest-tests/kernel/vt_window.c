@@ -6,7 +6,7 @@
  */
 #include "vt_window.h"
 
-/* Bytes around the bound piece that are checked. */
+/* Bytes around the bound piece that the case checks. */
 #define VT_SEEN		8192
 
 void vt_on_window(struct vt *t, enum vuhca_mw_kind kind,

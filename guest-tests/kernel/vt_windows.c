@@ -167,8 +167,8 @@ static void vt_refused_of_window(struct vt_window *w)
 	range.lkey = w->areas.mr->lkey;
 	vt_window_bind_range(w, &range, VT_WRITE, VT_NO_BIND);
 	/*
-	 * No such MR; a range beyond the MR; an access flag that windows do not
-	 * have.
+	 * An MR that does not exist; a range beyond the MR; an access flag that
+	 * windows do not have.
 	 */
 	range.lkey = own->lkey ^ 1;
 	vt_window_bind_range(w, &range, VT_WRITE, VT_NO_BIND);
@@ -199,7 +199,7 @@ static void vt_refused(struct vt *t)
 	vt_on_window(t, VUHCA_MW_KIND_TYPE_1, vt_refused_of_window);
 }
 
-/* Takes the completions of the WRITEs and of the invalidation. */
+/* Takes the completions of the WRITEs and the invalidation. */
 static bool vt_race_completes(struct vt_window *w)
 {
 	struct vt *t = w->t;

@@ -8,7 +8,7 @@
 #define VT_ENTRIES	BIT(VT_ENTRIES_LOG2)
 #define VT_MESSAGES	300
 
-/* Each queue completes in a CQ of its own. */
+/* Each queue reports completions to its own CQ. */
 struct vt_xrc {
 	struct vt *t;
 	struct vt_areas areas;
