@@ -15,7 +15,7 @@
 #define VUHCA_ADMIN_SPIN_US		100
 /*
  * After this time without an event the response is read. The deadman finds an
- * event whose interrupt was lost earlier.
+ * event with a lost interrupt earlier.
  */
 #define VUHCA_ADMIN_EVENT_MS		5000
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Clients: modules that use the adapter's functions. Each client gets a call
- * for every function in service, also for those probed before the client was
+ * for every function in service, including those probed before the client was
  * registered.
  */
 #include <linux/module.h>
@@ -82,8 +82,8 @@ void vuhca_client_remove_device(struct vuhca_dev *dev)
 }
 
 /*
- * Keeps clients and functions as they are, for a reset; false when one is just
- * coming or going, which may wait for the caller.
+ * Keeps clients and functions as they are, for a reset; false when one is being
+ * added or removed, which may wait for the caller.
  */
 bool vuhca_clients_try_lock(void)
 {

@@ -111,7 +111,7 @@ EXPORT_SYMBOL_GPL(vuhca_query_collect_context);
  * @context: Context.
  * @qos_level: QoS level, 0 or 1.
  *
- * From now on the page acts on the QPs and CQs of the context only, also for
+ * From now on the page acts only on the QPs and CQs of the context, even for
  * the kernel. It can be mapped into a process (vuhca_vcb_phys()).
  *
  * Context: May sleep.

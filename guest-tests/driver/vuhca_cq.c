@@ -2,7 +2,7 @@
 /*
  * Completion queues: creation, destruction, query, moderation and resize. At a
  * resize the adapter moves the entries not yet polled to the new ring, where
- * the running number goes on, so polls find nothing from the command to its
+ * the running number continues, so polls find nothing from the command to its
  * answer.
  */
 #include <linux/dma-mapping.h>

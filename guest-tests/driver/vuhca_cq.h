@@ -67,11 +67,11 @@ struct vuhca_cq_init {
  * @event: Handler of errors of the CQ, or NULL.
  * @context: Argument of both handlers.
  * @collect: Collect context, or NULL.
- * @seen: The event of a CQ with a collect context was handled.
- * @kept: Polls look at the CQ without arming it.
+ * @seen: Entry of a CQ with a collect context whose event was handled.
+ * @kept: Entry of a CQ that polls look at without arming it.
  * @keeping: The handler runs; its request for the next event keeps the CQ.
  * @wanted: The handler has requested it.
- * @notifies: Count of stores that asked the adapter for an event.
+ * @notifies: Count of stores that requested an event.
  * @stale_entries: Count of entries without an outstanding work request.
  */
 struct vuhca_cq {

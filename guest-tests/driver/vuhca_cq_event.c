@@ -19,7 +19,7 @@ static void vuhca_cq_notify(struct vuhca_cq *cq, bool solicited_only)
 	vuhca_write_eight(cq->dev->csr + VUHCA_CSR_CQ_NOTIFY_OFF, &word);
 }
 
-/* From now on vuhca_arm_cq() asks for the CQ to be kept, not for an event. */
+/* From now on vuhca_arm_cq() requests that the CQ is kept, not an event. */
 static void vuhca_cq_begin_keeping(struct vuhca_cq *cq)
 {
 	unsigned long flags;
@@ -31,8 +31,8 @@ static void vuhca_cq_begin_keeping(struct vuhca_cq *cq)
 }
 
 /*
- * Keeps the CQ if its handler asked for the next event. The adapter then has
- * no event of the CQ pending, and reports only solicited and failed messages.
+ * Keeps the CQ if its handler requested the next event. The adapter then has no
+ * event of the CQ pending, and reports only solicited and failed messages.
  */
 static void vuhca_cq_end_keeping(struct vuhca_cq *cq)
 {
@@ -89,7 +89,7 @@ bool vuhca_cq_poll_kept(struct vuhca_kept *kept)
 	return true;
 }
 
-/* The CQ is no longer kept: its handler gets the event that it asked for. */
+/* The CQ is no longer kept: its handler gets the event that it requested. */
 void vuhca_cq_arm_kept(struct vuhca_kept *kept)
 {
 	vuhca_arm_cq(container_of(kept, struct vuhca_cq, kept), false);
@@ -135,13 +135,13 @@ void vuhca_cq_marked(struct vuhca_dev *dev, void *object)
 }
 
 /**
- * vuhca_arm_cq() - Ask for an event at the next completion that has not been
+ * vuhca_arm_cq() - Request an event at the next completion that has not been
  *	polled.
  * @cq: CQ.
  * @solicited_only: The next solicited or failed completion instead.
  *
- * While the driver polls the event queue, a handler that asks for any completion
- * is called again by a later poll instead.
+ * While the driver polls the event queue, a handler that requests an event for
+ * any completion is called again by a later poll instead.
  *
  * Context: Any context.
  */

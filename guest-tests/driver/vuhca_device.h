@@ -25,7 +25,7 @@ struct vuhca_event_ops;
 
 /**
  * enum vuhca_dev_state - State of a function.
- * @VUHCA_DEV_DOWN: Takes no commands: not started, or being reset.
+ * @VUHCA_DEV_DOWN: Accepts no commands: not started, or being reset.
  * @VUHCA_DEV_STARTING: Takes management commands only.
  * @VUHCA_DEV_UP: In service.
  * @VUHCA_DEV_GONE: Reads return all ones, or a reset failed.
@@ -38,7 +38,8 @@ enum vuhca_dev_state {
 };
 
 /**
- * struct vuhca_port_events - Events of ports that clients have not got yet.
+ * struct vuhca_port_events - Events of ports that clients have not received
+ *	yet.
  * @work: Reports them.
  * @pending: Bit of each event type, by port less 1.
  */
@@ -56,7 +57,7 @@ struct vuhca_port_events {
  * @dedicated: Collect buffers of management commands, in @collect.
  * @pio: Windows of send contexts (BAR 4), write-combining.
  * @state: State of the function.
- * @asleep: The clients have heard of a sleep, and not yet of its end.
+ * @asleep: The clients have been told of a sleep, and not yet of its end.
  * @generation: Counts resets; objects of an older generation no longer exist.
  * @attributes: Limits of the adapter.
  * @port_count: Ports.
@@ -78,13 +79,13 @@ struct vuhca_port_events {
  * @vcbs_split: A request, not the driver, has split the pages between levels.
  * @vcbs: Collect buffers of each QoS level.
  * @posting: Measured costs of a collect buffer and of a doorbell.
- * @shadow_tails: The adapter looks at the tails of active send queues.
+ * @shadow_tails: The adapter watches the tails of active send queues.
  * @overflow: Doorbell overflow buffer.
  * @shares: Changes of the function's share.
  * @ahs: Address handles.
  * @eq_recovery: Recovers event queues that have failed.
  * @eq_overruns: Overruns of event queues that the deadman has seen.
- * @port_events: Events of ports on their way to the clients.
+ * @port_events: Pending events of ports for the clients.
  * @lost: Tells the clients that the function is gone.
  * @list: Entry in the list of devices.
  * @debugfs: Folder in debugfs.

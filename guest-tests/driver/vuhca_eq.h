@@ -16,14 +16,18 @@
 
 struct vuhca_dev;
 
-/* Secondary summary bytes of an EQ; CQs without a byte of their own share the last. */
+/*
+ * Secondary summary bytes of an EQ; CQs without a byte of their own share the
+ * last one.
+ */
 #define VUHCA_SUMMARY_COUNT 256
 #define VUHCA_SUMMARY_SHARED (VUHCA_SUMMARY_COUNT - 1)
 
 #define VUHCA_EVENT_TYPES (VUHCA_EVENT_TYPE_DEVICE_FATAL + 1)
 
 /**
- * struct vuhca_summary - Summary bytes: the adapter sets them, the driver clears.
+ * struct vuhca_summary - Summary bytes: the adapter sets and the driver clears
+ *	them.
  * @primary: Set when the EQ has a first event pending.
  * @pad: Keeps @primary in a cache line of its own.
  * @secondary: Set when a CQ of that index has an event pending.
@@ -88,18 +92,18 @@ enum vuhca_poll_attempt {
  * @attempt: Whether the window tries another period.
  * @before_us: The period of the window before, 0: interrupts.
  * @rate_before: Completions per second in the window before.
- * @retry: When what was found to cost completions is tried again, in jiffies.
+ * @retry: Time of the next try of a period that cost completions, in jiffies.
  * @quiet: Windows in a row with little to do.
- * @window_begin_ns: Begin of the window, in ns of ktime_get().
+ * @window_begin_ns: Start of the window, in ns of ktime_get().
  * @window_end: End of the window in which interrupts or polls are counted, in
  *	jiffies.
  * @window_count: Interrupts or polls in the window.
- * @window_completions: @completions at its begin.
- * @window_crowded: @crowded at its begin.
+ * @window_completions: @completions at its start.
+ * @window_crowded: @crowded at its start.
  * @polls: Count of polls.
  * @idle_polls: Count of polls that found the primary byte clear.
  * @marked: Count of secondary bytes found set.
- * @completions: Count of completions that handlers took, of calls at least.
+ * @completions: Count of completions that handlers took, at least one per call.
  * @crowd: A CQ had many completions for its size.
  * @crowded: Count of polls that found such a CQ.
  * @switches: Count of changes from interrupts to polling.
@@ -152,7 +156,7 @@ struct vuhca_poller {
  * @consumed: Running count of entries consumed.
  * @seen: CQs of processes whose EQ pending bits are to be cleared.
  * @suspected: The deadman has found an event at its last tick.
- * @suspect: State of progress then.
+ * @suspect: Progress of the queue at that tick.
  * @irq: Linux interrupt number.
  * @name: Name of the interrupt.
  * @poller: Summary bytes and polling.
@@ -195,7 +199,8 @@ typedef void (*vuhca_entry_handler)(struct vuhca_dev *dev,
 				    const struct vuhca_event_entry *entry);
 
 /**
- * struct vuhca_event_ops - Upcalls of the event queues, which know no objects.
+ * struct vuhca_event_ops - Upcalls of the event queues, which do not know
+ *	objects.
  * @handlers: Handler of each event type, or NULL.
  * @has_byte: Tells whether a secondary byte announces the event of an entry, so
  *	that the entry itself needs no handler. Any context.
@@ -203,7 +208,7 @@ typedef void (*vuhca_entry_handler)(struct vuhca_dev *dev,
  *	under the event queue's lock.
  * @poll: Called for a CQ that is kept. Returns whether it had completions. Any
  *	context, under the event queue's lock.
- * @arm: Called for a CQ that is kept no more. Any context, under the event
+ * @arm: Called for a CQ that is no longer kept. Any context, under the event
  *	queue's lock.
  * @credit_interrupt: Called after each interrupt of EQ 0, whose vector is also
  *	that of send credits. Any context.

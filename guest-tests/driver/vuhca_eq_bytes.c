@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Summary bytes of event queues. Each CQ has a secondary byte of its own, which
- * names it without a look at the entries; CQs beyond that share one. Bytes are
- * cleared before the CQ is called: an event in between sets them again.
+ * names it without a read of the entries; when these run out, further CQs share
+ * one. Bytes are cleared before the CQ is called: an event in between sets them
+ * again.
  */
 #include "vuhca_internal.h"
 
 static unsigned int poll_parts = VUHCA_POLL_BYTES | VUHCA_POLL_TIMERS;
 
 /**
- * vuhca_set_poll_parts() - Set what polling of event queues uses.
+ * vuhca_set_poll_parts() - Set the means by which event queues are polled.
  * @parts: VUHCA_POLL_BYTES: polls look at summary bytes; otherwise they walk
  *	the entries. VUHCA_POLL_TIMERS: the adapter interrupts when a poll is
  *	late; otherwise it never does while a queue is polled.
@@ -83,7 +84,7 @@ bool vuhca_poller_is_marked(struct vuhca_eq *eq)
 	return memchr_inv(summary->secondary, 0, VUHCA_SUMMARY_COUNT);
 }
 
-/* Takes all events, whatever the primary byte says, and gives back the entries. */
+/* Takes all events, whatever the primary byte is, and returns the entries. */
 unsigned int vuhca_eq_serve(struct vuhca_eq *eq)
 {
 	unsigned int count;
@@ -96,7 +97,7 @@ unsigned int vuhca_eq_serve(struct vuhca_eq *eq)
 }
 
 /*
- * Takes the events that bytes announce. Entries are given back half a queue at a
+ * Takes the events that bytes announce. Entries are returned half a queue at a
  * time, which saves a store to the adapter for each poll.
  */
 unsigned int vuhca_eq_take_marked(struct vuhca_eq *eq)
@@ -129,8 +130,8 @@ void vuhca_poller_describe(struct vuhca_eq *eq,
 }
 
 /*
- * Gives @object a secondary byte of its own, or the shared one, whose events are
- * found by their entries.
+ * Assigns @object a secondary byte of its own, or the shared one, whose events
+ * are found by their entries.
  */
 u16 vuhca_poller_attach(struct vuhca_eq *eq, void *object)
 {

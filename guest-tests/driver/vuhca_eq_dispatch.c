@@ -28,7 +28,10 @@ void vuhca_eq_write_consumed(struct vuhca_eq *eq)
 	vuhca_write_eight(eq->dev->csr + VUHCA_CSR_EQ_CONSUMER_OFF, &word);
 }
 
-/* Returns false when the event's summary byte calls for it in place of its entry. */
+/*
+ * Returns false when the event's summary byte announces it in place of its
+ * entry.
+ */
 static bool vuhca_eq_dispatch(struct vuhca_eq *eq,
 			      const struct vuhca_event_entry *entry)
 {
@@ -54,7 +57,7 @@ bool vuhca_eq_has_entry(struct vuhca_eq *eq)
 	return vuhca_eq_next(eq);
 }
 
-/* Clears the EQ pending bit of a CQ, whose event may come at once. */
+/* Clears the EQ pending bit of a CQ, whose next event may come at once. */
 void vuhca_eq_clear_pending(struct vuhca_dev *dev, u32 cqn)
 {
 	struct vuhca_cq_notify word = {};
@@ -66,7 +69,7 @@ void vuhca_eq_clear_pending(struct vuhca_dev *dev, u32 cqn)
 
 /*
  * Clears the EQ pending bits of the CQs of processes, which cannot do so
- * themselves. It comes after the entries were given back, so such a CQ never has
+ * themselves. Called after the entries were returned, so such a CQ never has
  * two of them, whatever its process does.
  */
 static void vuhca_eq_clear_seen(struct vuhca_eq *eq)
@@ -81,7 +84,7 @@ static void vuhca_eq_clear_seen(struct vuhca_eq *eq)
 
 /*
  * Consumes the entries that are there and returns how many of them were handled.
- * Entries whose events have a summary byte are only given back. Handlers run
+ * Entries whose events have a summary byte are only returned. Handlers run
  * under eq->lock: taking and releasing that lock after an object left its
  * xarray waits for the last handler.
  */

@@ -4,8 +4,8 @@
  * to the adapter, which costs an exit of the processor and work of the adapter;
  * a poll that armed every CQ that it serves would cost as much as interrupts. So
  * a CQ whose handler asks for the next event is not armed but looked at by the
- * polls that follow. One that stays without completions is armed: it is then
- * announced by its event, and the adapter notices when polls are late.
+ * polls that follow. One that stays without completions is armed: its event
+ * then announces it, and the adapter notices when polls are late.
  */
 #include "vuhca_internal.h"
 
@@ -69,7 +69,10 @@ void vuhca_poller_poll_kept(struct vuhca_eq *eq)
 			vuhca_poller_release(eq, kept);
 }
 
-/* Polling ends: arms all CQs, which reports what it has not seen. */
+/*
+ * Polling ends: arms all CQs, so that completions that no poll has seen are
+ * reported.
+ */
 void vuhca_poller_release_all(struct vuhca_eq *eq)
 {
 	struct vuhca_kept *kept, *next;

@@ -24,8 +24,8 @@ MODULE_PARM_DESC(adaptive, "Poll event queues whose completions come fast");
  *	completions come fast.
  * @on: Polling is allowed.
  *
- * For tests and comparisons. A queue that is being polled stays so until it is
- * quiet.
+ * For tests and comparisons. A queue that is being polled stays polled until it
+ * is quiet.
  *
  * Context: Any context.
  * Return: The former setting.

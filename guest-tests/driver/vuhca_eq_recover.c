@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Recovery of event queues that overran: their entries are handled and given
- * back, the error is ended, and each CQ that is armed and has completions posts
- * its event again. Asynchronous events that were lost are not repeated.
+ * Recovery of event queues that overran: their entries are handled and
+ * returned, the error is cleared, and each CQ that is armed and has completions
+ * posts its event again. Asynchronous events that were lost are not repeated.
  */
 #include "vuhca_internal.h"
 
@@ -14,7 +14,7 @@ static bool vuhca_eq_has_failed(struct vuhca_eq *eq)
 	       vuhca_eq_attributes_get_error(&attributes);
 }
 
-/* The adapter posts again what an armed CQ did not report. */
+/* The adapter posts the event of an armed CQ again if it was lost. */
 static void vuhca_eq_repeat(struct vuhca_eq *eq)
 {
 	struct vuhca_dev *dev = eq->dev;
@@ -71,7 +71,9 @@ void vuhca_eqs_recovery_init(struct vuhca_dev *dev)
 	INIT_WORK(&dev->eq_recovery, vuhca_eqs_recover);
 }
 
-/* An event queue has failed; which one, the recovery finds out. */
+/*
+ * Event handler: an event queue has failed. The recovery finds out which one.
+ */
 void vuhca_eqs_failed(struct vuhca_dev *dev)
 {
 	schedule_work(&dev->eq_recovery);

@@ -2,7 +2,8 @@
 /*
  * Choice between polling and interrupts of event queues: while completions come
  * fast, a timer polls and the adapter sets summary bytes only; it still
- * interrupts when polls are late. A worker sends the commands at begin and end.
+ * interrupts when polls are late. A worker sends the commands at the start and
+ * at the end.
  */
 #include <linux/dma-mapping.h>
 #include <linux/math64.h>
@@ -33,11 +34,11 @@
 #define VUHCA_POLL_PERIOD_MIN_US	1000
 #define VUHCA_POLL_PERIOD_MAX_US	8000
 /*
- * Users that wait for completions before they post more are slowed down by polls
- * that come late. So a longer period is tried for a window, the first one
- * against interrupts: where it costs a fifth of the completions, the shorter
- * one stays. After some time a still shorter one is tried: where it brings a
- * quarter more, users wait, and interrupts serve them better than any polls.
+ * Late polls slow down users that wait for completions before they post more.
+ * So a longer period is tried for a window, the first one against interrupts:
+ * where it costs a fifth of the completions, the shorter one stays. After some
+ * time an even shorter one is tried: where it brings a quarter more, users wait
+ * for completions, and interrupts serve them better than any polls.
  */
 #define VUHCA_POLL_RETRY_MS	1000
 /* The adapter interrupts when a poll is later than this. */
@@ -75,7 +76,10 @@ void vuhca_poller_count_interrupt(struct vuhca_eq *eq)
 	if (!time_after(jiffies, poller->window_end))
 		return;
 	poller->rate_before = vuhca_poll_rate(poller);
-	/* A window in which polling was forbidden says nothing about later ones. */
+	/*
+	 * A window in which polling was forbidden tells nothing about later
+	 * ones.
+	 */
 	starts = vuhca_is_adaptive() &&
 		 poller->window_count >= VUHCA_POLL_INTERRUPTS &&
 		 poller->rate_before >= VUHCA_POLL_ABOVE &&
@@ -93,8 +97,8 @@ void vuhca_poller_count_interrupt(struct vuhca_eq *eq)
 
 /*
  * The period of the next window, after one of @polls polls, of which @crowded
- * found a CQ filling up. An adapter that runs by turns fills CQs now and then
- * whatever the period is.
+ * found a CQ filling up. An adapter that runs in turns with others fills CQs
+ * now and then, whatever the period is.
  */
 static unsigned int vuhca_poll_period(unsigned int period_us, u64 completions,
 				      u64 crowded, unsigned int polls)
@@ -255,8 +259,8 @@ static void vuhca_poll_work(struct work_struct *work)
 	if (eq->eqn)
 		vuhca_eq_serve(eq);
 	/*
-	 * A caller that waits for this without the lock expects interrupts for
-	 * all events.
+	 * A caller that waits for this without the lock expects an interrupt
+	 * for every event.
 	 */
 	WRITE_ONCE(eq->poller.active, false);
 	spin_unlock_irqrestore(&eq->lock, flags);

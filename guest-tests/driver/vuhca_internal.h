@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Functions that the files of the driver call of each other and that are not
- * exported. Files stand lowest layer first, as in Kbuild: each one calls only
- * files before it. README.md describes the files.
+ * Functions that the files of the driver share and that are not exported. Files
+ * are listed lowest layer first, as in Kbuild: each one calls only files before
+ * it. README.md describes the files.
  */
 #ifndef VUHCA_INTERNAL_H
 #define VUHCA_INTERNAL_H
@@ -14,8 +14,8 @@
 struct seq_file;
 
 /*
- * Bound of a wait for the adapter. It ends only what would never end: an
- * adapter that works answers within this time on any machine.
+ * Bound of a wait for the adapter. It ends only waits that would never end: a
+ * working adapter answers within this time on any machine.
  */
 #define VUHCA_BOUND_MS	60000
 

@@ -17,7 +17,7 @@ MODULE_PARM_DESC(deadman, "Look for events and credits that no interrupt announc
 /**
  * vuhca_set_deadman() - Switch the search for lost events and credits on or
  *	off.
- * @on: The deadman looks for them.
+ * @on: The deadman looks for lost events and credits.
  *
  * For tests.
  *
@@ -53,8 +53,8 @@ irqreturn_t vuhca_eq_interrupt(int irq, void *data)
 }
 
 /*
- * An entry of queue 0 may have no summary byte. Those of the others may stay
- * after their events were handled by byte.
+ * An entry of queue 0 may have no summary byte. Entries of the others may
+ * remain after their events were handled by byte.
  */
 static bool vuhca_eq_has_event(struct vuhca_eq *eq)
 {

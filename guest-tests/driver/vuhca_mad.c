@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Management datagrams that the host gives to the agents of the adapter, and
- * what software of the host offers at a port (IBTA 13.4, 14.2.5.6).
+ * services that software of the host offers at a port (IBTA 13.4, 14.2.5.6).
  */
 #include <linux/dma-mapping.h>
 
@@ -63,13 +63,14 @@ int vuhca_execute_mad(struct vuhca_dev *dev, u8 port,
 EXPORT_SYMBOL_GPL(vuhca_execute_mad);
 
 /**
- * vuhca_modify_port() - Change what software of the host offers at a port.
+ * vuhca_modify_port() - Change the services that software of the host offers at
+ *	a port.
  * @dev: Physical function.
  * @port: Port.
  * @set: Bits of the capability mask to set: IsSM, communication, SNMP, device
  *	and vendor management.
  * @clear: Those of the same bits to clear.
- * @reset_qkey_counter: The counter of Q_Key violations starts at 0 again.
+ * @reset_qkey_counter: Set the counter of Q_Key violations to 0.
  *
  * The subnet manager gets trap 144.
  *
@@ -99,7 +100,7 @@ EXPORT_SYMBOL_GPL(vuhca_modify_port);
 /**
  * vuhca_modify_device() - Change the description of the node.
  * @dev: Physical function.
- * @description: Text; what exceeds VUHCA_NODE_DESCRIPTION_BYTES is cut off.
+ * @description: Text, cut off at VUHCA_NODE_DESCRIPTION_BYTES.
  *
  * Context: May sleep.
  * Return: 0; -EPERM: a virtual function; or the error of vuhca_admin_execute().

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Management datagrams of the host, and what its software offers at a port. */
+/*
+ * Management datagrams of the host, and services that its software offers at a
+ * port.
+ */
 #ifndef VUHCA_MAD_H
 #define VUHCA_MAD_H
 

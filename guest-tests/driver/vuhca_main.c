@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The PCI driver: probe, removal, resets and error recovery. Memory and
- * interrupts live from probe to removal; vuhca_start() sets up anew what a
- * reset undoes, vuhca_stop() prepares for a reset.
+ * interrupts live from probe to removal; vuhca_start() repeats the set-up that
+ * a reset undoes, vuhca_stop() prepares for a reset.
  */
 #include <linux/module.h>
 

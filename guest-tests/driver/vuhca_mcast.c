@@ -25,8 +25,7 @@ static int vuhca_mcast(struct vuhca_qp *qp, u8 opcode, const u8 *mgid, u16 mlid)
  * vuhca_attach_mcast() - Attach a QP to a multicast group.
  * @qp: UD QP; it stays attached when it is attached already.
  * @mgid: Multicast GID, 16 bytes.
- * @mlid: Multicast LID. To join the group at subnet administration is up to the
- *	caller.
+ * @mlid: Multicast LID. The caller joins the group at subnet administration.
  *
  * Context: May sleep.
  * Return: 0; -ESTALE: a reset has destroyed the QP; -ENOMEM: a limit of the

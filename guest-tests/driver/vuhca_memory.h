@@ -93,7 +93,7 @@ struct vuhca_dm {
  * @dev: Function of the window.
  * @number: Number of the window.
  * @generation: dev->generation at creation.
- * @rkey: Key as of the last bind that vuhca_bind_mw() posted.
+ * @rkey: Key after the last bind that vuhca_bind_mw() posted.
  * @kind: VUHCA_MW_KIND_*.
  */
 struct vuhca_mw {
@@ -106,8 +106,8 @@ struct vuhca_mw {
 
 /**
  * struct vuhca_user_memory - Memory of a queue that a user process allocated.
- * @pages: Bus addresses of the lists of pages of 4 KiB, of a QP first that of
- *	sends; the adapter reads a list while it creates the queue only.
+ * @pages: Bus addresses of the lists of pages of 4 KiB, for a QP first that of
+ *	sends; the adapter reads a list only while it creates the queue.
  * @stride_log2: log2 of the slot length of each.
  * @record: The record, which the process writes.
  * @record_dma: Bus address of @record.

@@ -59,7 +59,7 @@ int vuhca_dealloc_pd(struct vuhca_pd *pd)
 }
 EXPORT_SYMBOL_GPL(vuhca_dealloc_pd);
 
-/* Creates the region that @attributes describe, but for their PD. */
+/* Creates the region that @attributes describe, except for the PD. */
 struct vuhca_mr *vuhca_create_mr(struct vuhca_pd *pd,
 				 struct vuhca_mr_attributes *attributes)
 {
@@ -143,8 +143,8 @@ static struct vuhca_mr *vuhca_create_paged_mr(struct vuhca_pd *pd, u32 access,
  * @access: VUHCA_ACCESS_FLAG_*.
  * @start: First virtual address.
  * @length: Length of the region in bytes.
- * @page_list: Bus address of the list of pages; the adapter reads it during
- *	this call only.
+ * @page_list: Bus address of the list of pages; the adapter reads it only
+ *	during this call.
  * @page_count: Pages in the list.
  * @page_shift: log2 of the page size.
  *
@@ -168,8 +168,8 @@ EXPORT_SYMBOL_GPL(vuhca_reg_pages);
  * @start: First virtual address.
  * @length: Length of the region in bytes.
  * @directory: Bus address of a list of pages of VUHCA_PAGE_BYTES, each with 512
- *	entries of the list of pages; the adapter reads both during this call
- *	only.
+ *	entries of the list of pages; the adapter reads both only during this
+ *	call.
  * @page_count: Pages in the list.
  * @page_shift: log2 of the page size.
  *

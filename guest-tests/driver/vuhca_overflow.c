@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Memory for doorbells that the adapter has no room for. Only the adapter uses
+ * Memory for doorbells that do not fit into the adapter. Only the adapter uses
  * it from vuhca_overflow_start() to the next reset. Without it, or when it is
  * full, the adapter searches all send queues instead.
  */
@@ -9,7 +9,7 @@
 
 #include "vuhca_internal.h"
 
-/* Doorbells in memory for each doorbell that the adapter can hold. */
+/* Entries in memory for each doorbell that the adapter can hold. */
 #define VUHCA_OVERFLOW_FACTOR 4
 
 static size_t vuhca_overflow_bytes(const struct vuhca_overflow *overflow)
@@ -31,7 +31,10 @@ int vuhca_overflow_alloc(struct vuhca_dev *dev)
 	return overflow->entries ? 0 : -ENOMEM;
 }
 
-/* Called after a reset only: the adapter must not write to freed memory. */
+/*
+ * Called only after a reset, because the adapter must not write to freed
+ * memory.
+ */
 void vuhca_overflow_free(struct vuhca_dev *dev)
 {
 	dma_free_coherent(&dev->pdev->dev, vuhca_overflow_bytes(&dev->overflow),

@@ -5,7 +5,7 @@
  */
 #include "vuhca_internal.h"
 
-/* Event handler: an access has met a page that is not present. */
+/* Event handler: an access has met an absent page. */
 void vuhca_page_event(struct vuhca_dev *dev,
 		      const struct vuhca_event_entry *entry)
 {
@@ -63,10 +63,10 @@ struct vuhca_mr *vuhca_reg_on_demand(struct vuhca_pd *pd, u32 access, u64 start,
 EXPORT_SYMBOL_GPL(vuhca_reg_on_demand);
 
 /**
- * vuhca_stop_faults() - Let an on-demand region report no more page faults.
+ * vuhca_stop_faults() - Stop the page fault reports of an on-demand region.
  * @mr: Memory region.
  *
- * Its handler does not run afterwards. Accesses that wait for pages go on
+ * Its handler does not run afterwards. Accesses that wait for pages keep
  * waiting until the region is destroyed.
  *
  * Context: May sleep.
@@ -105,7 +105,7 @@ static int vuhca_page_command(struct vuhca_mr *mr, u8 opcode,
  * @address: Virtual address of the first page.
  * @length: Length of the pages in bytes; at most 4096 pages.
  * @list: Bus address of the list of pages with VUHCA_PAGE_FLAG_* bits; the
- *	adapter reads it during this call only. 0 leaves a page as it is.
+ *	adapter reads it only during this call. 0 leaves a page as it is.
  *
  * Context: May sleep; allocates no memory.
  * Return: 0, or the error of vuhca_admin_execute().
@@ -125,7 +125,7 @@ int vuhca_resolve_pages(struct vuhca_mr *mr, u64 address, u64 length,
 EXPORT_SYMBOL_GPL(vuhca_resolve_pages);
 
 /**
- * vuhca_refuse_pages() - Let the accesses fail that wait for pages.
+ * vuhca_refuse_pages() - Fail the accesses that wait for pages.
  * @mr: Memory region.
  * @address: Virtual address of the first page.
  * @length: Length of the pages in bytes; at most 4096 pages.

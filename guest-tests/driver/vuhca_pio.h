@@ -32,7 +32,8 @@ typedef void (*vuhca_pio_release)(void *context, bool sent);
  * struct vuhca_send_context_init - Parameters of a new send context.
  * @port: Port that packets leave by.
  * @blocks: Blocks of 64 bytes.
- * @threshold: The adapter returns credits when more blocks than that are free.
+ * @threshold: The adapter returns credits when more than this many blocks are
+ *	free.
  * @virtual_lanes: VLs that packets may use, one bit each.
  * @pkey: P_Key that packets must carry, 0: any.
  */
@@ -59,7 +60,7 @@ struct vuhca_pio_buffer {
 /**
  * struct vuhca_pio_waiter - Waits for blocks.
  * @list: Entry in the send context's list of waiters.
- * @wake: Called once: credits may be there, or the send context is gone.
+ * @wake: Called once, when credits may be there or the send context is gone.
  *	Any context.
  */
 struct vuhca_pio_waiter {
@@ -90,8 +91,8 @@ struct vuhca_pio_pending {
  * @lock: Protects the members from @running to @tail.
  * @running: Blocks may be allocated.
  * @interrupts: The credit interrupt is enabled.
- * @sent: Count of blocks allocated. It wraps, as does @freed: only
- *	differences of the two mean something.
+ * @sent: Count of blocks allocated. It wraps, as does @freed: only differences
+ *	of the two have a meaning.
  * @freed: Count of blocks freed.
  * @next: Index of the block that is allocated next.
  * @writers: Packets between allocation and vuhca_pio_done().
@@ -162,7 +163,10 @@ struct vuhca_datagram {
 /* LRH, BTH and DETH of a datagram. */
 #define VUHCA_DATAGRAM_HEADER_BYTES 28
 
-/* Blocks of a packet of that many bytes, LRH to payload, without CRCs. */
+/*
+ * Number of blocks of a packet of that many bytes, LRH to payload, without
+ * CRCs.
+ */
 static inline unsigned int vuhca_pio_block_count(size_t packet_bytes)
 {
 	return DIV_ROUND_UP(sizeof(struct vuhca_send_control) + packet_bytes,

@@ -31,8 +31,7 @@ void vuhca_pio_force_credits_locked(struct vuhca_send_context *sc)
 }
 
 /**
- * vuhca_pio_force_credits() - Have the adapter return the blocks that are
- *	free.
+ * vuhca_pio_force_credits() - Make the adapter return the free blocks.
  * @sc: Send context.
  *
  * Context: Any context.
@@ -47,7 +46,7 @@ void vuhca_pio_force_credits(struct vuhca_send_context *sc)
 }
 EXPORT_SYMBOL_GPL(vuhca_pio_force_credits);
 
-/* Takes over the count in memory, which is read once. */
+/* Takes the count from memory, which is read once. */
 static void vuhca_pio_read_credits(struct vuhca_send_context *sc)
 {
 	struct vuhca_credit_return word;
@@ -93,8 +92,8 @@ static void vuhca_pio_release_all(struct vuhca_send_context *sc, bool flush)
 }
 
 /**
- * vuhca_pio_update_credits() - Take over returned blocks and release the
- *	packets they held.
+ * vuhca_pio_update_credits() - Take returned blocks and release the packets
+ *	they held.
  * @sc: Send context.
  *
  * Context: Any context; runs release callbacks.
@@ -110,13 +109,13 @@ void vuhca_pio_update_credits(struct vuhca_send_context *sc)
 }
 EXPORT_SYMBOL_GPL(vuhca_pio_update_credits);
 
-/* Drops all packets that are left: no credit comes back any more. */
+/* Drops all remaining packets: no credit returns any longer. */
 void vuhca_pio_flush(struct vuhca_send_context *sc)
 {
 	vuhca_pio_release_all(sc, true);
 }
 
-/* Index of the block that is @ahead blocks behind the one with index @block. */
+/* Index of the block that is @ahead blocks after the one with index @block. */
 static u32 vuhca_pio_index(const struct vuhca_send_context *sc, u32 block,
 			   size_t ahead)
 {
@@ -155,8 +154,8 @@ int vuhca_pio_alloc(struct vuhca_send_context *sc, size_t packet_bytes,
 	} else if (sc->sent - sc->freed + count > sc->blocks ||
 		   (sc->head == sc->blocks ? 0 : sc->head + 1) == sc->tail) {
 		/*
-		 * A full ring: release callbacks of free blocks are running
-		 * just now.
+		 * The ring is full while release callbacks of free blocks are
+		 * running.
 		 */
 		err = -EAGAIN;
 	} else {

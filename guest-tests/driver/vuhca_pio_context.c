@@ -219,8 +219,8 @@ EXPORT_SYMBOL_GPL(vuhca_create_send_context);
 
 /**
  * vuhca_destroy_send_context() - Destroy a send context.
- * @sc: Send context; stays, and so does its memory, when the call fails,
- *	because the adapter may still return credits.
+ * @sc: Send context; it stays, with its memory, when the call fails, because
+ *	the adapter may still return credits.
  *
  * Packets that are not whole are dropped. Release callbacks and waiters are
  * called.

@@ -28,7 +28,7 @@ void vuhca_pio_credits_free(struct vuhca_dev *dev)
 			  dev->credits_dma);
 }
 
-/* The number is known: the context gets the line with the word of its number. */
+/* Now that the number is known, the context gets the line with its word. */
 int vuhca_pio_set_credit_line(struct vuhca_send_context *sc)
 {
 	u32 line = sc->number / VUHCA_PIO_LINE_WORDS;
@@ -46,7 +46,7 @@ int vuhca_pio_set_credit_line(struct vuhca_send_context *sc)
 	};
 	struct vuhca_answer answer;
 
-	/* Created with the first line, which the first eight numbers use. */
+	/* Created with the first line, which serves the first eight numbers. */
 	return line ? vuhca_admin_execute(sc->dev, &command, &answer) : 0;
 }
 

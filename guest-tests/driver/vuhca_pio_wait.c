@@ -40,7 +40,7 @@ unlock:
 EXPORT_SYMBOL_GPL(vuhca_pio_wait);
 
 /**
- * vuhca_pio_cancel_wait() - Wait for free blocks no longer.
+ * vuhca_pio_cancel_wait() - Cancel a wait for free blocks.
  * @sc: Send context.
  * @waiter: Waiter of vuhca_pio_wait().
  *

@@ -15,7 +15,10 @@
 
 #include "vuhca_internal.h"
 
-/* Tries, of which the shortest counts: the host may interrupt the others. */
+/*
+ * Number of tries; the shortest counts, because the host may interrupt the
+ * others.
+ */
 #define VUHCA_POSTING_TRIES	8
 /* Bytes of the shortest command. */
 #define VUHCA_POSTING_BYTES	64
@@ -118,8 +121,8 @@ static u64 vuhca_time_copy(struct vuhca_vcb *vcb)
 }
 
 /*
- * Writes a register of the doorbells' kind: the consumer count of an event
- * queue, which does not change.
+ * Writes a register that costs as much as a doorbell: the consumer count of an
+ * event queue, which does not change.
  */
 static u64 vuhca_time_doorbell(struct vuhca_eq *eq)
 {
@@ -150,7 +153,7 @@ void vuhca_posting_measure(struct vuhca_dev *dev)
 }
 
 /*
- * Lets the adapter look at the tails of active send queues, so that streams of
+ * Lets the adapter watch the tails of active send queues, so that streams of
  * requests need no doorbells. A reset has turned it off.
  */
 void vuhca_tails_start(struct vuhca_dev *dev)

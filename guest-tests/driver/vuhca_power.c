@@ -2,8 +2,9 @@
 /*
  * Sleep of the system: suspend to idle and to memory, and hibernation. The
  * function may lose its state, and must not write to memory of which an image is
- * made. So a sleep is a reset to the users of the function, as in other drivers of
- * channel adapters: their objects end before it, and they begin anew after it.
+ * made. So a sleep is a reset to the users of the function, as in other drivers
+ * of channel adapters: their objects end before it, and they start again after
+ * it.
  */
 #include <linux/pm.h>
 
@@ -34,8 +35,8 @@ static int vuhca_pm_resume(struct device *device)
 
 /*
  * Clients register devices below the function, which the kernel forbids as long
- * as the function has not resumed altogether. A sleep that failed before it came
- * to the function ends here, too.
+ * as the function has not resumed completely. A sleep that failed before it
+ * came to the function ends here, too.
  */
 static void vuhca_pm_complete(struct device *device)
 {

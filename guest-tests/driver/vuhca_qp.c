@@ -179,7 +179,8 @@ int vuhca_destroy_qp(struct vuhca_qp *qp)
 	int err;
 
 	/*
-	 * Destroy the QP whatever the result: the command takes it off as well.
+	 * Destroy the QP whatever the result: the command removes it from the
+	 * scheduler as well.
 	 */
 	if (vuhca_stop_qp(qp) == -ETIMEDOUT && !vuhca_adapter_disabled(dev))
 		dev_warn_ratelimited(&dev->pdev->dev,

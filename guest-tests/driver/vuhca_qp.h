@@ -18,7 +18,7 @@ struct vuhca_user_memory;
 struct vuhca_xrcd;
 
 /**
- * enum vuhca_post_mode - How send requests reach the adapter.
+ * enum vuhca_post_mode - Ways of posting send requests.
  * @VUHCA_POST_AUTO: One doorbell for all, or, for a lone request, a collect
  *	buffer if that is cheaper (vuhca_collects_lone()).
  * @VUHCA_POST_COLLECT: Each by collect buffer, by doorbell when that is in use.
@@ -50,7 +50,7 @@ enum vuhca_post_mode {
  * @special_port: Port whose QP0 (SMI) or QP1 (GSI) it is; 0 for other services.
  * @signal_all: Every send request is signalled.
  * @checksum_off: Send commands carry no checksum.
- * @block_loopback: No multicast datagram comes back to the QP that sent it.
+ * @block_loopback: No multicast datagram returns to the QP that sent it.
  * @collect: Collect context of the process that posts by its pages, NULL: only
  *	the kernel posts. Then operations that name guest addresses fail.
  * @user: Memory of a process that posts, NULL: the driver allocates it.
@@ -103,14 +103,14 @@ static inline bool vuhca_has_receive_queue(const struct vuhca_qp_init *init)
  * @special_port: Port whose QP0 or QP1 it is, or 0.
  * @checksum_off: Send commands carry no checksum.
  * @signal_all: Every send request is signalled.
- * @block_loopback: No multicast datagram comes back to the QP that sent it.
+ * @block_loopback: No multicast datagram returns to the QP that sent it.
  * @collect: Collect context, or NULL.
  * @sq: Send queue.
  * @rq: Receive queue; without slots with an SRQ and of an XRC initiator.
  * @record: Memory with the counts of entries posted, for the adapter.
  * @descriptor: Memory in which the adapter links waiting send queues.
- * @memory: Both queues, @record and @descriptor; of a QP whose queues and
- *	record are a process's, @descriptor only.
+ * @memory: Both queues, @record and @descriptor; only @descriptor if a process
+ *	owns queues and record.
  * @dma: Bus address of @memory.
  * @bytes: Length of @memory.
  * @event: Event handler, or NULL.
@@ -159,7 +159,7 @@ struct vuhca_qp {
  * @path_mtu: Code of the path MTU, 1 (256 bytes) to 5 (4096 bytes).
  * @max_reads_initiated: RC only: READs and atomics outstanding at the peer.
  * @max_reads_served: RC only: READs and atomics that the peer may have outstanding.
- * @min_rnr_timer: RC only: code of the delay that an RNR NAK asks for.
+ * @min_rnr_timer: RC only: code of the delay that an RNR NAK requests.
  * @timeout: RC only: code of the local ACK timeout.
  * @retry_count: RC only: retries after a timeout or NAK.
  * @rnr_retry: RC only: retries after an RNR NAK, 7: no limit.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Memory of queue pairs. That of a process has its queues and its record in
- * pages of the process; the descriptor, by which the adapter links queues, is
- * the driver's always.
+ * Memory of queue pairs. The queues and the record of a process are in its own
+ * pages; the descriptor, by which the adapter links queues, always belongs to
+ * the driver.
  */
 #include <linux/dma-mapping.h>
 #include <linux/log2.h>
@@ -56,7 +56,7 @@ static int vuhca_qp_alloc_memory(struct vuhca_qp *qp, size_t bytes)
 	return qp->memory ? 0 : -ENOMEM;
 }
 
-/* The process knows what is in its queues. */
+/* The process itself tracks the contents of its queues. */
 static int vuhca_qp_user_memory(struct vuhca_qp *qp,
 				const struct vuhca_qp_init *init)
 {

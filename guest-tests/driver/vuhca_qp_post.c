@@ -8,7 +8,7 @@
 #include "vuhca_internal.h"
 
 /**
- * vuhca_publish_send_tail() - Show the adapter every send WQE built so far.
+ * vuhca_publish_send_tail() - Publish all send WQEs built so far.
  * @qp: QP.
  *
  * Context: Any context. The caller holds qp->sq.lock.
@@ -42,7 +42,7 @@ EXPORT_SYMBOL_GPL(vuhca_ring_doorbell);
 
 /**
  * vuhca_ring_unwatched() - Ring the send doorbell of a QP, unless the adapter
- *	looks at the tail by itself.
+ *	watches the tail by itself.
  * @qp: QP, whose tail is published.
  * @sequence: Number of the first request of a batch.
  *
@@ -55,7 +55,7 @@ void vuhca_ring_unwatched(struct vuhca_qp *qp, u16 sequence)
 	if (qp->dev->shadow_tails) {
 		/*
 		 * Store the tail before the mark is loaded: the adapter clears
-		 * the mark before its last look at the tail.
+		 * the mark before its last read of the tail.
 		 */
 		mb();
 		seen.dw1 = READ_ONCE(qp->record->dw1);
@@ -121,7 +121,7 @@ static int vuhca_post_collected(struct vuhca_qp *qp,
  * @qp: QP.
  * @wrs: Requests.
  * @count: Number of requests.
- * @mode: How the requests reach the adapter.
+ * @mode: Way of posting.
  *
  * Context: Any context.
  * Return: Number of requests posted, in order; -ENOMEM when none was, because
@@ -134,7 +134,10 @@ int vuhca_post_send(struct vuhca_qp *qp, const struct vuhca_send_wr *wrs,
 	unsigned long flags;
 	int posted;
 
-	/* The lock also keeps the CPU, hence the collect buffer. */
+	/*
+	 * The lock also keeps the thread on its CPU, hence at its collect
+	 * buffer.
+	 */
 	spin_lock_irqsave(&qp->sq.lock, flags);
 	posted = vuhca_may_send(qp);
 	if (!posted) {
@@ -194,7 +197,8 @@ EXPORT_SYMBOL_GPL(vuhca_post_recv);
 /*
  * Rings for every QP with outstanding sends: commands that were written to
  * collect pages which the function has lost were dropped, but their slots
- * remain. Only a process knows whether it has any outstanding.
+ * remain. For queues of a process only the process knows whether sends are
+ * outstanding.
  */
 void vuhca_ring_outstanding(struct vuhca_dev *dev)
 {

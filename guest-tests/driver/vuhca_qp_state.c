@@ -2,12 +2,12 @@
 /* States and attributes of queue pairs (IBTA 10.3.1). */
 #include "vuhca_internal.h"
 
-/* Empties both queues for RESET; software's counts start again at 0. */
+/* Empties both queues for RESET; counts of software restart at 0. */
 static void vuhca_qp_rewind(struct vuhca_qp *qp)
 {
 	spin_lock_irq(&qp->sq.lock);
 	spin_lock(&qp->rq.lock);
-	/* Without the mark the adapter takes no notice of the tail. */
+	/* Without the mark the adapter ignores the tail. */
 	WRITE_ONCE(qp->record->dw1, 0);
 	dma_wmb();
 	memset(qp->record, 0, sizeof(*qp->record));
@@ -95,7 +95,7 @@ EXPORT_SYMBOL_GPL(vuhca_query_qp);
 /**
  * vuhca_qp_to_init() - Take a UD, SMI or GSI QP from RESET to INIT.
  * @qp: QP.
- * @port: Port of a UD QP; the others have that of their creation.
+ * @port: Port of a UD QP; the others keep the port of their creation.
  * @pkey_index: Entry of the port's P_Key table.
  * @qkey: Q_Key.
  *
@@ -180,8 +180,8 @@ EXPORT_SYMBOL_GPL(vuhca_qp_to_state);
  * vuhca_qp_drain() - Take a QP from RTS to SQD.
  * @qp: QP.
  *
- * Sends that have begun are finished; the rest waits for RTS. One event reports
- * that nothing is left in flight.
+ * Sends that have begun are finished; the others wait for RTS. One event
+ * reports that nothing is left in flight.
  *
  * Context: May sleep.
  * Return: 0, or the error of vuhca_modify_qp().

@@ -41,7 +41,7 @@ static bool vuhca_wait_stopped(struct vuhca_qp *qp)
 
 	for (;;) {
 		/*
-		 * Read the time before the descriptor, so that a late look
+		 * Read the time before the descriptor, so that a late read
 		 * still counts.
 		 */
 		bool late = time_after(jiffies, end);
@@ -58,7 +58,8 @@ static bool vuhca_wait_stopped(struct vuhca_qp *qp)
 
 /*
  * Writes the stop request, which may be repeated, and returns when the adapter
- * has it. Earlier stores to the adapter may take long while others flood it.
+ * has received it. Earlier stores to the adapter may take long while others
+ * flood it.
  */
 static int vuhca_write_stop(struct vuhca_qp *qp)
 {
@@ -97,7 +98,7 @@ int vuhca_stop_qp(struct vuhca_qp *qp)
 		return -EIO;
 	if (qp->xrcd || READ_ONCE(qp->state) < VUHCA_QP_STATE_RTS)
 		return -EINVAL;
-	/* A slice counts once, also with the adapter at a breakpoint. */
+	/* A slice counts once, even with the adapter at a breakpoint. */
 	for (slice = 0; !stopped && slice < VUHCA_STOP_SLICES; slice++) {
 		err = vuhca_write_stop(qp);
 		if (err)

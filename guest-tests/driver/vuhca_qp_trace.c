@@ -60,7 +60,8 @@ int vuhca_query_trace(struct vuhca_qp *qp,
 EXPORT_SYMBOL_GPL(vuhca_query_trace);
 
 /**
- * vuhca_read_trace() - Have command blocks of a trace written to memory.
+ * vuhca_read_trace() - Make the adapter write command blocks of a trace to
+ *	memory.
  * @qp: QP.
  * @position: First block.
  * @buffer: Bus address of the memory; each block is followed by its packets.

@@ -23,8 +23,8 @@ void vuhca_shares_init(struct vuhca_dev *dev)
 }
 
 /**
- * vuhca_shares_refresh() - Count a change of the function's share and take it
- *	over later.
+ * vuhca_shares_refresh() - Count a change of the function's share and adopt it
+ *	later.
  * @dev: Function of the adapter.
  *
  * Context: Any context.
@@ -50,7 +50,8 @@ void vuhca_shares_event(struct vuhca_dev *dev,
  * @count: Number of changes.
  * @answer: Receives the answer: which change was refused, and why.
  *
- * Context: May sleep. The function's own share has been taken over on return.
+ * Context: May sleep. On return the driver has adopted the function's own
+ * share.
  * Return: 0; -EINVAL: no changes or too many; or the error of
  *	vuhca_admin_execute().
  */

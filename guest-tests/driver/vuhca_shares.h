@@ -13,9 +13,9 @@ struct vuhca_dev;
 
 /**
  * struct vuhca_shares - Changes of the function's share, and requests for them.
- * @changed: Takes over a changed share.
+ * @changed: Work that adopts a changed share.
  * @lock: Serialises text requests and protects @last_error.
- * @last_error: Why the last text request failed, or "none".
+ * @last_error: Reason why the last text request failed, or "none".
  * @events: Count of changes that another function caused.
  */
 struct vuhca_shares {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The debugfs files of shares: `resources` shows all shares and takes requests,
- * `lanes` shows the lanes, `last-error` has the reason why the last request failed.
+ * `lanes` shows the lanes, `last-error` tells why the last request failed.
  */
 #include <linux/bitmap.h>
 #include <linux/debugfs.h>

@@ -24,7 +24,7 @@ static const struct {
 	[VUHCA_SCOPE_ADAPTER]	= { "adapter", false },
 };
 
-/* The last word is about the adapter: no change stands for it. */
+/* The last word is about the adapter; no change corresponds to it. */
 static const struct vuhca_share_word vuhca_words[] = {
 	{ VUHCA_SCOPE_FUNCTION, "vcbs", VUHCA_RESOURCE_KIND_VCBS },
 	{ VUHCA_SCOPE_FUNCTION, "base", VUHCA_RESOURCE_KIND_VCB_BASE },
@@ -203,7 +203,7 @@ int vuhca_shares_parse(struct vuhca_text_request *request, char *text)
 	return err;
 }
 
-/* Finds the word that stands for @change, and the name of its group. */
+/* Finds the word for @change, and the name of its group. */
 const struct vuhca_share_word *
 vuhca_shares_word_of(const struct vuhca_resource_change *change,
 		     const char **group)

@@ -16,7 +16,7 @@ static const char *const vuhca_reasons[] = {
 	[VUHCA_MANAGEMENT_STATUS_CONVERGING] = "still in use by another function, try again",
 };
 
-/* Writes which change was refused, in the words of the request, and why. */
+/* Writes the refused change, in the words of the request, and the reason. */
 static void vuhca_explain_refusal(struct vuhca_text_request *request,
 				  const struct vuhca_answer *answer, int err)
 {

@@ -5,8 +5,8 @@
  * reset or destroyed.
  *
  * At a resize the adapter moves the entries that it has not taken to the new
- * ring, where their running numbers go on, so posting is off from the command
- * to its answer. Entries complete meanwhile.
+ * ring, where their running numbers continue, so posting is off from the
+ * command to its answer. Entries complete meanwhile.
  */
 #include <linux/bitmap.h>
 #include <linux/dma-mapping.h>
@@ -58,7 +58,7 @@ static int vuhca_srq_command(struct vuhca_srq *srq,
 	return err;
 }
 
-/* Allocates slots of the stride that @ring has, and what is known of them. */
+/* Allocates slots with the stride of @ring, and their records. */
 static int vuhca_srq_alloc_ring(struct device *device, struct vuhca_srq *ring,
 				unsigned int entries_log2)
 {
@@ -95,7 +95,9 @@ static void vuhca_srq_free(struct vuhca_srq *srq)
 	kfree(srq);
 }
 
-/* Takes over the memory of a process, which knows what is in the queue. */
+/*
+ * Uses the memory of a process, which itself tracks the contents of the queue.
+ */
 static void vuhca_srq_use(struct vuhca_srq *srq,
 			  const struct vuhca_user_memory *user,
 			  unsigned int entries_log2)
@@ -243,8 +245,8 @@ static int vuhca_srq_modify(struct vuhca_srq *srq,
 }
 
 /**
- * vuhca_set_srq_limit() - Ask for one event when fewer entries than a limit
- *	are posted.
+ * vuhca_set_srq_limit() - Request one event when fewer entries than a limit are
+ *	posted.
  * @srq: SRQ.
  * @limit: Limit, 0: no event.
  *
@@ -274,7 +276,7 @@ static int vuhca_srq_resize_command(struct vuhca_srq *srq, dma_addr_t slots,
 	return vuhca_srq_modify(srq, &attributes);
 }
 
-/* Stops posting; -EINVAL: outstanding requests have no room. */
+/* Stops posting; -EINVAL when outstanding requests have no room. */
 static int vuhca_srq_stop_posting(struct vuhca_srq *srq,
 				  unsigned int entries_log2)
 {
@@ -289,7 +291,7 @@ static int vuhca_srq_stop_posting(struct vuhca_srq *srq,
 	return err;
 }
 
-/* Copies what is known of outstanding requests to the new ring. */
+/* Copies the records of outstanding requests to the new ring. */
 static void vuhca_srq_move(const struct vuhca_srq *from, struct vuhca_srq *to)
 {
 	unsigned int old_mask = BIT(from->rq.entries_log2) - 1;

@@ -40,7 +40,7 @@ struct vuhca_wq {
  * struct vuhca_srq_init - Parameters of a new SRQ.
  * @entries_log2: log2 of the number of entries.
  * @sge: Most scatter/gather elements of a request.
- * @limit: An event reports that fewer entries are posted, 0: none.
+ * @limit: An event reports when fewer entries than this are posted, 0: none.
  * @xrcd: XRC domain of an XRC SRQ, or NULL.
  * @cq: CQ of an XRC SRQ, or NULL.
  * @user: Memory of a process that posts, NULL: the driver allocates it.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Posting to shared receive queues, and the end of what was posted. The adapter
- * takes entries in order, but QPs complete them in any order: a slot is filled
- * again only when all slots before it have completed. The slot of a completion
- * that is not polled is freed when the CQ is cleaned.
+ * Posting to shared receive queues, and completion of posted requests. The
+ * adapter takes entries in order, but QPs complete them in any order: a slot is
+ * filled again only when all slots before it have completed. The slot of a
+ * completion that is not polled is freed when the CQ is cleaned.
  */
 #include <linux/bitops.h>
 

@@ -2,8 +2,8 @@
 /*
  * Collect buffers. Each QoS level has its part of the collect BAR. The kernel
  * keeps one buffer for each CPU and level, users get the others. Two writers in
- * one buffer would mix their commands, so a kernel buffer is used under its
- * lock only, and a sender that finds it busy rings the doorbell instead. The
+ * one buffer would mix their commands, so a kernel buffer is used only under
+ * its lock, and a sender that finds it busy rings the doorbell instead. The
  * function's share may change at any time; buffers then get other pages.
  */
 #include <linux/slab.h>
@@ -117,8 +117,8 @@ static void vuhca_vcb_set_fill(struct vuhca_dev *dev, struct vuhca_vcb_set *set)
 }
 
 /*
- * Takes over the function's present share of collect pages. Unless a request
- * has split them between the levels, level 1 gets a quarter. May sleep.
+ * Adopts the function's present share of collect pages. Unless a request has
+ * split them between the levels, level 1 gets a quarter. May sleep.
  */
 void vuhca_vcbs_update(struct vuhca_dev *dev)
 {
@@ -143,7 +143,8 @@ void vuhca_vcbs_update(struct vuhca_dev *dev)
 }
 
 /*
- * After a reset: buffers hold no commands, and the divider is at its default.
+ * Called after a reset: buffers hold no commands, and the divider has its
+ * default.
  */
 void vuhca_vcbs_start(struct vuhca_dev *dev)
 {
@@ -157,7 +158,7 @@ void vuhca_vcbs_start(struct vuhca_dev *dev)
  * @bytes: Command, aligned to 8 bytes.
  * @length: Length of @bytes, a multiple of 8.
  *
- * The adapter has the command when this call returns.
+ * The adapter has received the command when this call returns.
  *
  * Context: Any context.
  */
@@ -226,8 +227,8 @@ bool vuhca_vcb_write_word(struct vuhca_dev *dev, unsigned int offset,
  * @dev: Function of the adapter.
  * @qos_level: QoS level, 0 or 1.
  *
- * The buffer stays the caller's when the function's share shrinks, but the
- * adapter may then drop commands written to it.
+ * The buffer still belongs to the caller when the function's share shrinks, but
+ * the adapter may then drop commands written to it.
  *
  * Context: May sleep.
  * Return: The buffer, or ERR_PTR() of -EINVAL (no such level), -ENOMEM or

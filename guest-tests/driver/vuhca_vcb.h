@@ -40,7 +40,8 @@ struct vuhca_vcb_set {
 };
 
 /**
- * struct vuhca_overflow - Memory for doorbells that the adapter has no room for.
+ * struct vuhca_overflow - Memory for doorbells that do not fit into the
+ *	adapter.
  * @entries: The memory; only the adapter uses it while the function is enabled.
  * @dma: Bus address of @entries.
  * @entries_log2: log2 of the number of doorbells that fit.
@@ -52,9 +53,9 @@ struct vuhca_overflow {
 };
 
 /**
- * enum vuhca_collect_policy - How a lone send request of VUHCA_POST_AUTO
- *	reaches the adapter; the module parameter `collect`.
- * @VUHCA_COLLECT_AUTO: By the way that was measured as the cheaper one.
+ * enum vuhca_collect_policy - Way of posting a lone send request of
+ *	VUHCA_POST_AUTO; the module parameter `collect`.
+ * @VUHCA_COLLECT_AUTO: By the way that was measured as cheaper.
  * @VUHCA_COLLECT_ALWAYS: By collect buffer.
  * @VUHCA_COLLECT_NEVER: By doorbell.
  */
@@ -65,7 +66,7 @@ enum vuhca_collect_policy {
 };
 
 /**
- * struct vuhca_posting - What each way of posting costs the processor.
+ * struct vuhca_posting - Processor time of each way of posting.
  * @copy_ns: Time of a copy of 64 bytes to a collect buffer; U64_MAX: the
  *	function had no buffer.
  * @doorbell_ns: Time of a doorbell.

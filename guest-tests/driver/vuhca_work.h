@@ -31,7 +31,7 @@ struct vuhca_buffer {
  * @solicited: The receiver gets a solicited event.
  * @fence: The request waits for earlier READs and atomics.
  * @immediate: Immediate data, or the key to invalidate.
- * @xrc_srqn: SRQ of the peer, of requests of an XRC initiator.
+ * @xrc_srqn: SRQ of the peer, for requests of an XRC initiator.
  * @sge: Scatter/gather list. FAST_REGISTER: the range and the new key.
  *	BIND_WINDOW: the range and the key of the memory region.
  * @sge_count: Elements of @sge.
@@ -41,7 +41,7 @@ struct vuhca_buffer {
  * @ud.remote_qpn: QPN of the destination.
  * @ud.qkey: Q_Key.
  * @ud.ah: Index of the address handle.
- * @ud.pkey_index: Entry of the port's P_Key table, of requests of a GSI QP.
+ * @ud.pkey_index: Entry of the port's P_Key table, for requests of a GSI QP.
  * @remote: Remote memory of RDMA and atomic requests.
  * @remote.address: Address in the remote memory region.
  * @remote.rkey: Key of the remote memory region.
@@ -130,13 +130,13 @@ struct vuhca_recv_wr {
  * @has_immediate: @immediate is immediate data.
  * @has_invalidate: @immediate is the key that the message invalidated.
  * @global_route: The message had a GRH.
- * @solicited: The message asked for a solicited event.
+ * @solicited: The message requested a solicited event.
  * @sequence: Number of the work request in its queue.
  * @source_lid: LID of the sender.
- * @pkey_index: Entry of the port's P_Key table, of a datagram.
+ * @pkey_index: Entry of the port's P_Key table, for a datagram.
  * @service_level: Service level of a datagram.
  * @path_bits: Low bits of the LID that a datagram was sent to.
- * @byte_length: Length of the message; of a datagram with the GRH area.
+ * @byte_length: Length of the message; for a datagram including the GRH area.
  * @immediate: Immediate data or key.
  * @source_qpn: QPN of the sender.
  * @timestamp: Local time of the adapter in ns.

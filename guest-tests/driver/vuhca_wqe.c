@@ -52,7 +52,7 @@ static void vuhca_put_operands(struct vuhca_send_command *command,
 	operands->compare = cpu_to_le64(wr->atomic.compare);
 }
 
-/* Bytes behind the header, a multiple of 8. */
+/* Bytes after the header, a multiple of 8. */
 static size_t vuhca_trailing_bytes(const struct vuhca_send_wr *wr)
 {
 	if (vuhca_is_atomic(wr))
@@ -186,7 +186,7 @@ static void vuhca_put_target(struct vuhca_send_command *command,
 /**
  * vuhca_seal_send_wqe() - Fill in the checksum of a send command.
  * @qp: QP of the command.
- * @slot: Command that is complete but for its checksum.
+ * @slot: Command that is complete except for its checksum.
  *
  * Context: Any context.
  */

@@ -62,7 +62,9 @@ static bool vt_deadlocks(struct vt_qp_set *set, u32 read_ms)
 	return vt_is_stalled(t);
 }
 
-/* Without spilling the load ends in a deadlock, which allowing it ends. */
+/*
+ * Without spilling the load ends in a deadlock; allowing spilling resolves it.
+ */
 static void vt_deadlock(struct vt *t)
 {
 	u32 entries = vt_csr(t, VUHCA_CSR_DOORBELL_BUFFER_ENTRIES_OFF);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The InfiniBand device of the kernel's RDMA core (docs/verbs/VERBS.md): each of its
- * objects has a core part, which comes first, and the object of vuhca.ko that
- * it stands for.
+ * The InfiniBand device of the kernel's RDMA core (docs/verbs/VERBS.md): each
+ * of its objects has a core part, which comes first, and refers to an object of
+ * vuhca.ko.
  */
 #ifndef VIB_H
 #define VIB_H
@@ -24,7 +24,7 @@
 #define VIB_GID_BLOCKS	(VUHCA_GID_TABLE_ENTRIES / VUHCA_GID_BLOCK_ENTRIES)
 
 /**
- * struct vib_events - Asynchronous events of an object on their way to its user.
+ * struct vib_events - Pending asynchronous events of an object.
  * @work: Reports them.
  * @pending: Bit of each event type, VUHCA_EVENT_TYPE_*.
  */
@@ -37,7 +37,7 @@ struct vib_events {
  * struct vib_port_tables - P_Key and GID tables of a port, as they were last read.
  * @lock: Protects all but @changes.
  * @changes: Counts the events of the port; the tables may differ after each.
- * @read_at: @changes before they were read, 0 until then.
+ * @read_at: Value of @changes before the last read, 0 until then.
  * @pkeys: P_Key table.
  * @gids: GID table.
  */
@@ -98,7 +98,7 @@ struct vib_ah {
  * @max_pages: Entries of @list.
  * @page_count: Entries in use.
  * @umem: Memory of a process, or NULL.
- * @access: Rights that the process asked for.
+ * @access: Rights that the process requested.
  * @odp: Pages of an on-demand region, or NULL.
  */
 struct vib_mr {
@@ -117,9 +117,9 @@ struct vib_mr {
  * struct vib_cq - Completion queue.
  * @ibcq: The queue of the core.
  * @hw: The queue of the adapter, NULL once it is destroyed.
- * @shown: Protects @hw from its end while the core shows the queue.
+ * @shown: Keeps @hw while the core shows the queue.
  * @list: Entry in the list of CQs of the device.
- * @events: Events on their way.
+ * @events: Pending events.
  * @lock: Protects @senders and @receivers.
  * @senders: QPs that complete their sends here.
  * @receivers: QPs that complete their receives here.
@@ -151,9 +151,9 @@ struct vib_srq {
  * struct vib_qp - Queue pair.
  * @ibqp: The queue pair of the core.
  * @hw: The queue pair of the adapter, NULL once it is destroyed.
- * @shown: Protects @hw from its end while the core shows the queue pair: it
- *	does so (`rdma resource`) until the destruction has returned.
- * @events: Events on their way.
+ * @shown: Keeps @hw while the core shows the queue pair, as it does (`rdma
+ *	resource`) until the destruction has returned.
+ * @events: Pending events.
  * @sender: Entry in the list of the CQ of sends.
  * @receiver: Entry in the list of the CQ of receives.
  * @cap: Capacities as they were given.

@@ -5,7 +5,9 @@
  */
 #include "vib_user.h"
 
-/* The port is split: its high bit was added later (docs/REGISTERS.md). */
+/*
+ * The port number is split: its high bit was added later (docs/REGISTERS.md).
+ */
 #define VIB_PORT_HIGH_SHIFT	2
 
 /* Fills in everything but the valid bit and the PD. */

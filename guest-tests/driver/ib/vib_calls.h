@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Functions that the files of the module call of each other, and operations of
- * the device. Files stand lowest layer first, as in Kbuild. vib.h includes it.
+ * Functions that the files of the module share, and operations of the device.
+ * Files are listed lowest layer first, as in Kbuild. vib.h includes this file.
  */
 #ifndef VIB_CALLS_H
 #define VIB_CALLS_H

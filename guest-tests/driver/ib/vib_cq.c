@@ -71,9 +71,9 @@ int vib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 		vib_flush_add(cq);
 		return err;
 	}
-	/* No event of the CQ comes any more. */
+	/* No further event of the CQ arrives. */
 	cancel_work_sync(&cq->events.work);
-	/* A process whose device is reset or removed still polls. */
+	/* A process still polls after its device was reset or removed. */
 	vib_tell_dead(&cq->user);
 	vib_release_queue(&cq->user);
 	return 0;
@@ -188,7 +188,7 @@ int vib_poll_cq(struct ib_cq *ibcq, int count, struct ib_wc *wc)
 
 	if (!vib_is_dead(cq->hw->dev, cq->hw->generation))
 		return vib_poll_hw(cq, count, wc);
-	/* Two polls must not complete the same work. */
+	/* Keeps two polls from completing the same work. */
 	spin_lock_irqsave(&cq->lock, flags);
 	found = vib_poll_hw(cq, count, wc);
 	found += vib_flush_cq(cq, count - found, wc + found);
@@ -198,7 +198,7 @@ int vib_poll_cq(struct ib_cq *ibcq, int count, struct ib_wc *wc)
 
 /*
  * Completions that were not polled raise the event at once, so none is missed,
- * except those that no adapter reports any more.
+ * except those that the adapter no longer reports.
  */
 int vib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {

@@ -4,7 +4,7 @@
 
 /* OUI of the vendor: "VU" in ASCII. */
 #define VIB_VENDOR_ID		0x005655
-/* The longest answer takes 4.096 us * 2^15 in an adapter in software. */
+/* The longest answer of an adapter in software takes 4.096 us * 2^15. */
 #define VIB_ACK_DELAY		15
 #define VIB_FIRMWARE_SHIFT	16
 
@@ -64,7 +64,7 @@ static void vib_put_odp_caps(struct ib_device_attr *to)
 		IB_ODP_SUPPORT_SRQ_RECV;
 }
 
-/* The flags that the adapter decides. */
+/* Flags that depend on the adapter. */
 static u64 vib_optional_caps(u32 capabilities)
 {
 	u64 flags = 0;
@@ -138,7 +138,7 @@ void vib_get_dev_fw_str(struct ib_device *ibdev, char *text)
 		 version >> VIB_FIRMWARE_SHIFT, version & U16_MAX);
 }
 
-/* Takes over the description that the adapter shows to the subnet. */
+/* Copies the description that the adapter shows to the subnet. */
 int vib_read_description(struct vib_dev *dev)
 {
 	struct ib_smp smp;

@@ -2,7 +2,7 @@
 /*
  * Device memory of processes. A process maps its own memory in whole pages, at
  * an offset that a method of this driver returns. No other process gets the
- * pages before the last mapping has gone.
+ * pages before the last mapping is gone.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -57,7 +57,7 @@ free:
 	return ERR_PTR(err == -ENOSPC ? -ENOMEM : err);
 }
 
-/* No process has pages of it any more, and it has no regions. */
+/* No process has its pages any longer, and it has no regions. */
 void vib_free_dm(struct rdma_user_mmap_entry *entry)
 {
 	struct vib_dm *dm = container_of(entry, struct vib_dm, entry);

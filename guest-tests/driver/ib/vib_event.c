@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Asynchronous events (IBTA 11.6.3). Those of objects come in interrupts and
- * are reported by a work item, because the core wants the handlers of QPs
- * called in process context. Two events of one type that wait become one.
+ * are reported by a work item, because the core requires that handlers of QPs
+ * are called in process context. Two waiting events of one type become one.
  */
 #include "vib.h"
 
-/* Types of the core, which begin at 0, plus 1; 0: the core does not know the event. */
+/*
+ * Types of the core, which begin at 0, plus 1; 0 means that the core does not
+ * know the event.
+ */
 #define VIB_TYPE(type)	((type) + 1)
 #define VIB_NO_EVENT	-1
 
@@ -152,7 +155,10 @@ void vib_srq_events_init(struct vib_srq *srq)
 	INIT_WORK(&srq->events.work, vib_report_srq);
 }
 
-/* Gives an event of a port to the core and its users. The device is registered. */
+/*
+ * Passes an event of a port to the core and its users. The device is
+ * registered.
+ */
 void vib_port_event(struct vib_dev *dev, u8 type, u32 port)
 {
 	struct ib_event event = {
@@ -162,7 +168,7 @@ void vib_port_event(struct vib_dev *dev, u8 type, u32 port)
 
 	if (type >= VUHCA_EVENT_TYPES || !vib_port_types[type])
 		return;
-	/* Users read the tables when they hear of the event. */
+	/* Users read the tables when they get the event. */
 	vib_port_tables_changed(dev, port);
 	event.event = vib_port_types[type] - VIB_TYPE(0);
 	ib_dispatch_event(&event);

@@ -3,7 +3,7 @@
  * Flushes of a function that has died, by a reset or a removal: the adapter no
  * longer reports work, but users wait until all of it has completed (ULPs drain
  * their queues). Outstanding work then completes here as flushed. The provider
- * does the same for processes, once it is told.
+ * does the same for processes, once the kernel has told it.
  */
 #include "vib_user.h"
 
@@ -51,7 +51,7 @@ int vib_flush_cq(struct vib_cq *cq, int count, struct ib_wc *wc)
 	return found;
 }
 
-/* Tells whether a poll would find flushed work. */
+/* Returns whether a poll would find flushed work. */
 bool vib_has_flushed(struct vib_cq *cq)
 {
 	bool found = false;
@@ -83,7 +83,7 @@ int vib_flush_post(struct vuhca_wq *wq, u64 wr_id)
 	return err;
 }
 
-/* Has the user of a CQ poll it soon. Any context. */
+/* Makes the user of a CQ poll it soon. Any context. */
 void vib_schedule_flush(struct vib_cq *cq)
 {
 	schedule_work(&cq->flush);
@@ -122,7 +122,7 @@ static void vib_list_del(struct vib_cq *cq, struct list_head *entry)
 	spin_unlock_irq(&cq->lock);
 }
 
-/* Lets the CQs of a QP find its work; XRC QPs do not have both. */
+/* Links a QP to its CQs, which then find its work; XRC QPs do not have both. */
 void vib_flush_attach(struct vib_qp *qp)
 {
 	struct ib_cq *send_cq = qp->ibqp.send_cq;
@@ -144,7 +144,7 @@ void vib_flush_detach(struct vib_qp *qp)
 		vib_list_del(to_vcq(qp->ibqp.recv_cq), &qp->receiver);
 }
 
-/* The function is dead: has the users of both CQs poll them. */
+/* The function is dead: makes the users of both CQs poll them. */
 void vib_flush_qp(struct vib_qp *qp)
 {
 	if (qp->ibqp.send_cq)
@@ -153,7 +153,7 @@ void vib_flush_qp(struct vib_qp *qp)
 		vib_schedule_flush(to_vcq(qp->ibqp.recv_cq));
 }
 
-/* Lets a loss of the function reach the CQ. */
+/* From now on a loss of the function reaches the CQ. */
 void vib_flush_add(struct vib_cq *cq)
 {
 	struct vib_dev *dev = to_vdev(cq->ibcq.device);
@@ -163,7 +163,7 @@ void vib_flush_add(struct vib_cq *cq)
 	spin_unlock_irq(&dev->cq_lock);
 }
 
-/* Afterwards no flush of the CQ begins, and none is under way. */
+/* Afterwards no flush of the CQ begins, and none is in progress. */
 void vib_flush_remove(struct vib_cq *cq)
 {
 	struct vib_dev *dev = to_vdev(cq->ibcq.device);
@@ -174,7 +174,7 @@ void vib_flush_remove(struct vib_cq *cq)
 	cancel_work_sync(&cq->flush);
 }
 
-/* The function is lost: has all users poll their CQs. */
+/* The function is lost: makes all users poll their CQs. */
 void vib_flush_all(struct vib_dev *dev)
 {
 	struct vib_cq *cq;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Management datagrams. The agents of the adapter answer by themselves what
- * arrives at QP0 and QP1. The core hands over datagrams that software of this
- * host sends to its own port, and reads the counters of sysfs here (IBTA 13.4,
- * 14.2, 16.1).
+ * Management datagrams. The agents of the adapter answer requests at QP0 and
+ * QP1 by themselves. The core passes on datagrams that software of this host
+ * sends to its own port, and reads the counters of sysfs here (IBTA 13.4, 14.2,
+ * 16.1).
  */
 #include "vib.h"
 
@@ -33,7 +33,7 @@ int vib_smp_get(struct vib_dev *dev, u32 port, __be16 attribute, u32 modifier,
 	return 0;
 }
 
-/* Tells whether an agent of the adapter may take the datagram. */
+/* Returns whether an agent of the adapter may take the datagram. */
 static bool vib_is_for_agent(const struct ib_mad_hdr *header)
 {
 	switch (header->mgmt_class) {
@@ -53,7 +53,10 @@ static bool vib_is_for_agent(const struct ib_mad_hdr *header)
 	return false;
 }
 
-/* Gives a datagram to the agents of a port. Without @wc this host asks. */
+/*
+ * Gives a datagram to the agents of a port. Without @wc this host is the
+ * requester.
+ */
 int vib_process_mad(struct ib_device *ibdev, int flags, u32 port,
 		    const struct ib_wc *wc, const struct ib_grh *grh,
 		    const struct ib_mad *in, struct ib_mad *out,

@@ -244,7 +244,7 @@ static void vib_lose(struct vuhca_dev *hw)
 	mutex_unlock(&vib_lock);
 }
 
-/* A reset destroys all objects, so it is a removal for users of the device. */
+/* A reset destroys all objects, so users of the device see it as a removal. */
 static struct vuhca_client vib_client = {
 	.add = vib_add,
 	.remove = vib_remove,

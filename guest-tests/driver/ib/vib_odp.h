@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * On-demand regions of processes (docs/verbs/VERBS.md, "On-demand paging"): their
- * pages are made present when the adapter misses them or when the process asks
- * for it, and taken back when the kernel takes them from the process.
+ * On-demand regions of processes (docs/verbs/VERBS.md, "On-demand paging"):
+ * their pages are made present when the adapter misses them or on request of
+ * the process, and taken back when the kernel takes them from the process.
  */
 #ifndef VIB_ODP_H
 #define VIB_ODP_H
@@ -17,11 +17,11 @@
 
 /* Pages that one command makes present. */
 #define VIB_ODP_PAGES	512
-/* Faults of a region on their way; the adapter has fewer outstanding. */
+/* Most pending faults of a region; the adapter has fewer outstanding. */
 #define VIB_ODP_FAULTS	128
 
 /**
- * struct vib_page_fault - A page fault on its way.
+ * struct vib_page_fault - A pending page fault.
  * @address: First virtual address of the access.
  * @length: Length that the message will access.
  * @write: The access writes.
@@ -38,7 +38,7 @@ struct vib_page_fault {
  * @dev: Device of the region.
  * @pd: PD of the region.
  * @umem: Memory of the process; of an implicit region the root of @children.
- * @children: Memory of an implicit region by its place in the address space.
+ * @children: Memory of an implicit region by its address in the process.
  * @children_lock: Held while a child is added.
  * @offset: Address of the process minus virtual address of the region.
  * @list_lock: Held while @list is in use. Taken under the lock of a umem.

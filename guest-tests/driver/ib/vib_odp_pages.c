@@ -2,7 +2,7 @@
 /*
  * Pages of on-demand regions: mapped when the adapter misses them, taken back
  * by the notifier of the process's memory. A worker for each region resolves
- * its faults, so a process that faults a lot delays only itself.
+ * its faults, so a process that faults often delays only itself.
  */
 #include <linux/sched/mm.h>
 
@@ -35,8 +35,9 @@ static bool vib_odp_any_mapped(struct ib_umem_odp *umem, u64 start, u64 end)
 }
 
 /*
- * The kernel takes a range from the process. The adapter uses none of it when
- * this returns. Memory reclaim may call it, so nothing below allocates memory.
+ * The kernel takes a range from the process. When this returns, the adapter
+ * uses none of it. Memory reclaim may call it, so nothing below allocates
+ * memory.
  */
 static bool vib_odp_invalidate(struct mmu_interval_notifier *notifier,
 			       const struct mmu_notifier_range *range,
@@ -74,7 +75,7 @@ const struct mmu_interval_notifier_ops vib_odp_ops = {
 	.invalidate = vib_odp_invalidate,
 };
 
-/* Adds memory to an implicit region. The process may be at its end. */
+/* Adds memory to an implicit region. The process may be exiting. */
 static struct ib_umem_odp *vib_odp_add_child(struct vib_odp *odp,
 					     unsigned long place)
 {
@@ -183,7 +184,7 @@ int vib_odp_map_range(struct vib_odp *odp, u64 user, u64 length, bool write,
 
 /*
  * Pages are made writable in advance where the process may write: most are
- * written later. The rest of the message comes along if it can.
+ * written later. The rest of the message is mapped as well if possible.
  */
 static void vib_odp_resolve(struct vib_odp *odp,
 			    const struct vib_page_fault *fault)
@@ -229,9 +230,9 @@ void vib_odp_work(struct work_struct *work)
 }
 
 /*
- * Handler of vuhca.ko; the context is the region. A prefetch may answer a fault
- * that is on its way, so more may come than are outstanding. Those beyond the
- * ring are lost; only the process that caused them suffers.
+ * Handler of vuhca.ko; the context is the region. A prefetch may answer a
+ * pending fault, so more may come than are outstanding. Those beyond the ring
+ * are lost; only the process that caused them suffers.
  */
 void vib_odp_fault(void *context, u64 address, u32 length, bool write)
 {

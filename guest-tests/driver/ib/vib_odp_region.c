@@ -9,7 +9,7 @@
 #define VIB_LIST_BYTES	(VIB_ODP_PAGES * sizeof(__le64))
 
 /**
- * struct vib_prefetch - A prefetch that the process does not wait for.
+ * struct vib_prefetch - A prefetch for which the process does not wait.
  * @work: Does it.
  * @advice: The advice.
  * @count: Ranges.
@@ -72,7 +72,7 @@ static struct vib_odp *vib_odp_alloc(struct ib_pd *pd)
 	return NULL;
 }
 
-/* Memory of the process: a range, or all that it has and will have. */
+/* Memory of the process: a range, or its whole address space. */
 static int vib_odp_watch(struct vib_odp *odp, u64 start, u64 length,
 			 u64 address, int access)
 {
@@ -91,7 +91,7 @@ static int vib_odp_watch(struct vib_odp *odp, u64 start, u64 length,
 		return PTR_ERR(umem);
 	umem->private = odp;
 	odp->offset = start - address;
-	/* A page of the region is a page of the process. */
+	/* Each page of the region is a page of the process. */
 	if (!umem->is_implicit_odp &&
 	    odp->offset & (BIT_ULL(umem->page_shift) - 1))
 		return -EINVAL;
@@ -148,7 +148,7 @@ int vib_reg_odp(struct vib_mr *mr, struct ib_pd *pd, u64 start, u64 length,
 	return 0;
 }
 
-/* The notifier of the memory no longer tells the adapter. */
+/* From now on the notifier of the memory no longer informs the adapter. */
 static void vib_odp_part(struct ib_umem_odp *umem)
 {
 	mutex_lock(&umem->umem_mutex);
@@ -176,8 +176,9 @@ static void vib_odp_put(struct vib_odp *odp)
 }
 
 /*
- * Ends faults and prefetches, then the region of the adapter, and then its
- * pages: while the adapter may access memory, the notifier tells it.
+ * Ends faults and prefetches, then destroys the region of the adapter, and then
+ * frees its pages: while the adapter may access memory, the notifier informs
+ * it.
  */
 int vib_dereg_odp(struct vib_mr *mr)
 {
@@ -203,7 +204,7 @@ int vib_dereg_odp(struct vib_mr *mr)
 	return err;
 }
 
-/* Holds the on-demand region of that local key. */
+/* Finds and holds the on-demand region of that local key. */
 static struct vib_odp *vib_odp_hold(struct ib_pd *pd, u32 lkey)
 {
 	struct xarray *regions = &to_vdev(pd->device)->on_demand;

@@ -17,13 +17,16 @@ void vib_port_tables_init(struct vib_dev *dev)
 	}
 }
 
-/* Takes note of an event of the port. Any context. */
+/* Notes an event of the port. Any context. */
 void vib_port_tables_changed(struct vib_dev *dev, u32 port)
 {
 	atomic_inc(&dev->port_tables[port - 1].changes);
 }
 
-/* An answer says which entries of the whole table are in use: a byte for each block. */
+/*
+ * An answer tells which entries of the whole table are in use, with a byte for
+ * each block.
+ */
 static_assert(VUHCA_GID_BLOCK_ENTRIES == BITS_PER_BYTE);
 
 static int vib_read_gids(struct vib_dev *dev, u32 port,
@@ -60,7 +63,7 @@ static int vib_read_port_tables(struct vib_dev *dev, u32 port,
 	return err;
 }
 
-/* The tables as they are now, locked; or ERR_PTR(): they could not be read. */
+/* Returns the present tables, locked; ERR_PTR() when they could not be read. */
 static struct vib_port_tables *vib_lock_port_tables(struct ib_device *ibdev,
 						    u32 port)
 {

@@ -19,7 +19,7 @@ struct vuhca_collect_context;
 /**
  * struct vib_context - Context of a user process.
  * @ibuc: The context of the core.
- * @collect: Its collect pages act on the queues of the context only.
+ * @collect: Collect context; its pages act only on the queues of this context.
  * @pages_lock: Protects @pages. Taken under the lock of the process's memory.
  * @pages: Collect pages that the process has mapped.
  * @records_lock: Protects @records. The process's memory is locked under it.
@@ -35,7 +35,7 @@ struct vib_context {
 };
 
 /**
- * struct vib_record_page - A page of records of a process, pinned.
+ * struct vib_record_page - A pinned page of records of a process.
  * @node: In the list of the context.
  * @umem: The pinned memory.
  * @user: Its address in the process.
@@ -57,7 +57,7 @@ struct vib_record_page {
  * @context: The process's context; NULL: the queue is the kernel's.
  * @umems: The rings; of a QP those of sends and of receives.
  * @record: The page of the record.
- * @dead: Of a CQ: tells the process that no entry comes any more.
+ * @dead: For a CQ: tells the process that no further entry comes.
  */
 struct vib_user_queue {
 	struct vib_context *context;

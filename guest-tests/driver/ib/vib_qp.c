@@ -30,7 +30,7 @@ static bool vib_is_special(enum ib_qp_type type)
 	return type == IB_QPT_SMI || type == IB_QPT_GSI;
 }
 
-/* The number in packets: QP0 and QP1 have another one in the adapter. */
+/* The number in packets; QP0 and QP1 have a different one in the adapter. */
 static u32 vib_qp_number(const struct vib_qp *qp, enum ib_qp_type type)
 {
 	if (vib_is_special(type))
@@ -63,7 +63,7 @@ static int vib_qp_check(const struct ib_qp_init_attr *init)
 	return vib_service_type(init->qp_type);
 }
 
-/* Reports the capacities that the user has got. */
+/* Reports the capacities that the user gets. */
 static void vib_put_cap(const struct vuhca_qp_init *from, struct ib_qp_cap *cap)
 {
 	bool receives = from->recv_cq && !from->srq;

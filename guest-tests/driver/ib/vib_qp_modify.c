@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * States and attributes of queue pairs (IBTA 11.2.5). Masks and states have the
- * same numbers in the core and in the adapter, which knows what each step
- * takes.
+ * same numbers in the core and in the adapter, which checks the attributes of
+ * each transition.
  */
 #include "vib.h"
 
@@ -56,7 +56,7 @@ static void vib_put_address(struct vib_qp *qp, const struct ib_qp_attr *from,
 		vuhca_address_handle_set_pd(path, qp->hw->pd->pdn);
 }
 
-/* Tells whether the adapter did not answer because it is dead. */
+/* Returns whether the adapter did not answer because it is dead. */
 static bool vib_has_died(struct vib_qp *qp, int err)
 {
 	return err == -ENODEV || err == -ESTALE || err == -EIO ||

@@ -6,7 +6,7 @@ int vib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 		   struct ib_udata *udata)
 {
 	struct vib_srq *srq = to_vsrq(ibsrq);
-	/* The limit does not count for a creation (ibv_create_srq(3)). */
+	/* The limit is ignored at creation (ibv_create_srq(3)). */
 	struct vuhca_srq_init hw_init = {
 		.entries_log2 = order_base_2(max(init->attr.max_wr, 1U)),
 		.sge = max(init->attr.max_sge, 1U),

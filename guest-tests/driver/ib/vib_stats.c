@@ -114,7 +114,7 @@ int vib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 {
 	struct vuhca_dev *hw = to_vdev(ibdev)->hw;
 
-	/* All registers would read as ones. */
+	/* All registers would read as all ones. */
 	if (!vuhca_is_up(hw))
 		return -EIO;
 	if (port)

@@ -77,7 +77,7 @@ const struct uapi_definition vib_definitions[] = {
 	{},
 };
 
-/* The process has unmapped its pages, and its objects are gone. */
+/* Called when the process has unmapped its pages and its objects are gone. */
 void vib_dealloc_ucontext(struct ib_ucontext *ibuc)
 {
 	struct vib_context *context = to_vcontext(ibuc);
@@ -99,7 +99,7 @@ void vib_disassociate_ucontext(struct ib_ucontext *ibuc)
 {
 }
 
-/* No process has the collect page any more. */
+/* No process has the collect page mapped any longer. */
 static void vib_free_page(struct rdma_user_mmap_entry *entry)
 {
 	struct vib_mmap_page *page =
@@ -182,7 +182,7 @@ static struct rdma_user_mmap_entry *vib_get_entry(struct vib_context *context,
 	return IS_ERR(page) ? ERR_CAST(page) : entry;
 }
 
-/* The time of the adapter, to be read only. */
+/* Maps the time of the adapter, read-only. */
 static int vib_mmap_clock(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
 {
 	struct pci_dev *pdev = to_vdev(ibuc->device)->hw->pdev;
@@ -215,7 +215,7 @@ int vib_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
 		return entry ? PTR_ERR(entry) : -EINVAL;
 	page = container_of(entry, struct vib_mmap_page, entry);
 	address = vuhca_vcb_phys(context->collect->dev, page->vcb);
-	/* Two processes in one page would mix their commands. */
+	/* Two processes that share a page would mix their commands. */
 	vib_set_vm_flags(vma, VM_DONTCOPY);
 	err = rdma_user_mmap_io(ibuc, vma, PHYS_PFN(address), PAGE_SIZE,
 				pgprot_writecombine(vma->vm_page_prot), entry);

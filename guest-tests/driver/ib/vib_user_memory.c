@@ -26,7 +26,10 @@ static struct device *vib_dma_device(struct ib_device *ibdev)
 	return &to_vdev(ibdev)->hw->pdev->dev;
 }
 
-/* Lists pinned memory in pages of that size, for one command of the adapter. */
+/*
+ * Lists pinned memory in pages of the given size, for one command of the
+ * adapter.
+ */
 int vib_list_pages(struct ib_device *ibdev, struct ib_umem *umem,
 		   unsigned long page_bytes, struct vib_page_list *pages)
 {
@@ -181,7 +184,7 @@ void vib_put_record(struct vib_context *context, struct vib_record_page *page)
 	mutex_unlock(&context->records_lock);
 }
 
-/* Takes over the fields that the provider has sent; -EINVAL: it sent fewer. */
+/* Copies the fields that the provider has sent; -EINVAL when it sent fewer. */
 int vib_copy_request(void *request, size_t bytes, struct ib_udata *udata)
 {
 	if (udata->inlen < bytes)

@@ -6,12 +6,12 @@
 
 #include "vib_user.h"
 
-/* Pinned memory is listed in the largest pages anyway. */
+/* Pinned memory is listed in the largest possible pages anyway. */
 #define VIB_UNSUPPORTED_ACCESS	(IB_ACCESS_ON_DEMAND | IB_ACCESS_HUGETLB)
 
 /*
  * True when all of the memory is persistent. The adapter writes it by DMA, and
- * what is in such memory outlives a loss of power.
+ * data in such memory outlive a loss of power.
  */
 static bool vib_is_persistent(struct ib_umem *umem)
 {
@@ -27,7 +27,7 @@ static bool vib_is_persistent(struct ib_umem *umem)
 	return true;
 }
 
-/* Software vouches by that right that the memory is persistent. */
+/* By that right software vouches that the memory is persistent. */
 static int vib_check_flush(struct ib_umem *umem, int access)
 {
 	if (access & IB_ACCESS_FLUSH_PERSISTENT && !vib_is_persistent(umem))

@@ -2,7 +2,7 @@
 /*
  * Queues of user processes: rings in pages of their own, records beside those
  * of other objects. A process may write anything there: the adapter checks each
- * command and knows no addresses but those of regions.
+ * command and accesses only the memory of regions.
  */
 #include <rdma/uverbs_ioctl.h>
 
@@ -55,7 +55,7 @@ void vib_release_queue(struct vib_user_queue *queue)
 }
 
 /*
- * Tells the process of a CQ that the adapter writes no entry any more. Entries
+ * Tells the process of a CQ that the adapter writes no further entry. Entries
  * that it has written before come first.
  */
 void vib_tell_dead(struct vib_user_queue *queue)
@@ -109,7 +109,7 @@ release:
 	return err;
 }
 
-/* The process does not poll meanwhile, and has published how far it has polled. */
+/* The process does not poll meanwhile, and has published its position. */
 int vib_resize_user_cq(struct ib_cq *ibcq, unsigned int entries,
 		       struct ib_udata *udata)
 {

@@ -19,7 +19,9 @@ static const struct vuhca_buffer *vib_sges(const struct ib_sge *list)
 	return (const struct vuhca_buffer *)list;
 }
 
-/* Copies the payload of an inline request; its addresses are the kernel's. */
+/*
+ * Copies the payload of an inline request; its addresses are kernel addresses.
+ */
 static int vib_copy_inline(const struct ib_send_wr *from, struct vib_wr *to)
 {
 	u32 total = 0;

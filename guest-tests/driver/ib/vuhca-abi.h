@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * ABI between the kernel module vuhca_ib.ko and the user-space provider
- * (guest-tests/provider), behind the structures of the kernel's own ABI
+ * (guest-tests/provider), after the structures of the kernel's own ABI
  * (docs/verbs/VERBS.md, "User space"). Sizes are multiples of 8 and fields are
  * aligned, so that 32-bit programs see the same layout. A change that is not
  * compatible raises VUHCA_ABI_VERSION.
@@ -33,7 +33,10 @@
 #define VUHCA_UCONTEXT_COLLECTS (1 << 0)
 /* VUHCA_MMAP_CLOCK can be mapped. */
 #define VUHCA_UCONTEXT_CLOCK (1 << 1)
-/* The adapter may look at tails by itself; without the bit every doorbell is rung. */
+/*
+ * The adapter may watch tails by itself; without the bit every doorbell is
+ * rung.
+ */
 #define VUHCA_UCONTEXT_SHADOW_TAILS (1 << 2)
 
 /*
@@ -90,16 +93,16 @@ struct vuhca_create_ah_resp {
 };
 
 /*
- * The adapter uses the first 8 bytes of the record of a CQ. Behind them the
- * kernel module stores a __u32 that is not 0 when the adapter writes no entry
- * any more: after a reset, a removal or a loss. The provider then completes
- * what is outstanding as flushed.
+ * The adapter uses the first 8 bytes of the record of a CQ. After them the
+ * kernel module stores a __u32 that is not 0 once the adapter writes no further
+ * entry: after a reset, a removal or a loss. The provider then completes
+ * outstanding requests as flushed.
  */
 #define VUHCA_CQ_DEAD_OFFSET 8
 
 /*
- * buffer: The ring; pages of user memory that stay the queue's.
- * record: 64 bytes of a page that may hold records of other objects.
+ * buffer: The ring, in pages of user memory that belong to the queue. record:
+ * 64 bytes of a page that may hold records of other objects.
  */
 struct vuhca_create_cq {
 	__aligned_u64 buffer;
@@ -132,7 +135,7 @@ struct vuhca_create_srq_resp {
 	__u32 reserved;
 };
 
-/* The slots stay as long as they were. */
+/* The length of the slots does not change. */
 struct vuhca_modify_srq {
 	__aligned_u64 buffer;
 	__u8 entries_log2;
@@ -140,12 +143,12 @@ struct vuhca_modify_srq {
 };
 
 /* Bits of vuhca_create_qp.flags. */
-/* No multicast datagram comes back to the QP that sent it. */
+/* No multicast datagram returns to the QP that sent it. */
 #define VUHCA_CREATE_QP_BLOCK_LOOPBACK (1 << 0)
 
 /*
- * receive_buffer is 0 with an SRQ and of an XRC initiator. An XRC target has no
- * memory: the kernel module ignores all of it.
+ * receive_buffer is 0 with an SRQ and for an XRC initiator. An XRC target has
+ * no memory: the kernel module ignores all of it.
  */
 struct vuhca_create_qp {
 	__aligned_u64 send_buffer;
