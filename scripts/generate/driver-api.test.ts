@@ -20,7 +20,7 @@ const SOURCE = `// SPDX
  *	continued.
  * @two: Second | argument, VUHCA_FLAG_*.
  *
- * It does it once; see vuhca_undo() and @one.
+ * It does it once; see vuhca_undo(), @one and the P_Key.
  *
  * Context: May sleep. Takes dev->lock.
  * Return: 0, or ERR_PTR() of -EINVAL.
@@ -49,7 +49,7 @@ t.test('a comment as it is written', async (t) => {
         ['one', 'First argument, continued.'],
         ['two', 'Second | argument, VUHCA_FLAG_*.'],
       ],
-      description: ['It does it once; see vuhca_undo() and @one.'],
+      description: ['It does it once; see vuhca_undo(), @one and the P_Key.'],
       context: 'May sleep. Takes dev->lock.',
       returns: '0, or ERR_PTR() of -EINVAL.',
       code: 'int vuhca_do(int one,\n\t     int two);',
@@ -78,7 +78,7 @@ int vuhca_do(int one,
 - \`one\`: First argument, continued.
 - \`two\`: Second \\| argument, \`VUHCA_FLAG_*\`.
 
-It does it once; see \`vuhca_undo()\` and \`one\`.
+It does it once; see \`vuhca_undo()\`, \`one\` and the P_Key.
 
 **Context:** May sleep. Takes \`dev->lock\`.
 

@@ -149,7 +149,7 @@ function describeTypes(sources: Sources): string[] {
 function mark(text: string): string {
   return text
     .replaceAll(/@(\w+)/g, '`$1`')
-    .replaceAll(/(?<![`\w])((?:vuhca_\w+|ERR_PTR)\(\)|[A-Z]+_[A-Z_]+\*?|[a-z]+->[\w.>-]*\w|NULL)/g, '`$1`')
+    .replaceAll(/(?<![`\w])((?:vuhca_\w+|ERR_PTR)\(\)|[A-Z]+_[A-Z0-9_]+(?!\w)\*?|[a-z]+->[\w.>-]*\w|NULL)/g, '`$1`')
     .replaceAll('|', '\\|');
 }
 
