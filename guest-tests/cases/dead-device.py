@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """
-A program that polls when its device is reset or removed. Its requests cannot complete before: nobody
-answers sends, nobody sends to receives. Then each of them must complete once and in its order, as
-flushed, and so must those that are posted afterwards; the device has reported its end, and all
-objects can be freed. The queues are one with receives of its own, polled by ibv_poll_cq(), and one
-with a shared queue, polled as an extended CQ. Argument: DEVICE. Prints `ready` before it polls.
+A program that polls when its device is reset or removed. Its requests cannot complete before that:
+no peer answers its sends or sends to its receives. Then each of them must complete once and in
+order, as flushed, and so must those that are posted afterwards; the device has reported its end,
+and all objects can be freed. One queue pair has receives of its own and is polled by ibv_poll_cq(),
+another one has a shared queue and is polled as an extended CQ. Argument: DEVICE. Prints `ready`
+before it polls.
 """
 import os
 import sys
@@ -24,13 +25,13 @@ from pyverbs.wr import SGE, RecvWR, SendWR
 SENDS, RECEIVES = 5, 9
 BYTES = 64
 FIRST_SEND, FIRST_RECEIVE = 1000, 2000
-# Only ends what would never end.
+# Bound of a wait that would never end.
 BOUND_SECONDS = 300
 NO_RETRY_LIMIT = 7
 
 
 class Queue:
-    """A QP that is connected to one without receives."""
+    """A QP that is connected to a peer without receives."""
 
     def __init__(self, context, domain, memory, silent, shared):
         self.element = [SGE(memory.buf, BYTES, memory.lkey)]
@@ -64,7 +65,7 @@ class Queue:
         return found
 
     def expect(self, first_send, first_receive):
-        """All requests from those on complete as flushed, each kind in its order."""
+        """Expects all requests from these on to complete as flushed, each kind in its order."""
         wanted = {FIRST_SEND: first_send, FIRST_RECEIVE: first_receive}
         deadline = time.monotonic() + BOUND_SECONDS
         while wanted != {FIRST_SEND: self.sends, FIRST_RECEIVE: self.receives}:
@@ -98,7 +99,7 @@ def await_fatal_event(context):
 
 
 def main():
-    # With it, libibverbs frees objects that the kernel has destroyed already.
+    # With this, libibverbs frees objects that the kernel has destroyed already.
     os.environ['RDMAV_ALLOW_DISASSOC_DESTROY'] = '1'
     context = Context(name=sys.argv[1])
     domain = PD(context)

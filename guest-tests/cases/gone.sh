@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# Kills the device process under the driver, which looks like a surprise removal: reads return all
-# ones. The driver must notice it, refuse work without waiting for an answer, and unload cleanly.
-# Standard output is KTAP.
+# Kills the device process under the driver, which has the effect of a surprise removal: reads
+# return all ones. The driver must notice it, refuse work without waiting for an answer, and unload
+# cleanly. Standard output is KTAP.
 
 # VUHCA_BOUND_MS of the driver: the longest wait for the device.
 BOUND_SECONDS=60
@@ -41,7 +41,7 @@ report $? "noticed"
 cat /sys/kernel/debug/vuhca-test/suites/identity >/tmp/suite
 grep -q '^  not ok 1 query' /tmp/suite && grep -q ' timeouts 0 ' /sys/kernel/debug/vuhca/*/counters
 report $? "refuses-work-at-once"
-# The end of the driver has no counter. Each command that waited would take the bound.
+# The end of the driver has no counter. Each command that waited would take as long as the bound.
 before=$(seconds)
 rmmod vuhca_test vuhca && [ $(($(seconds) - before)) -lt $BOUND_SECONDS ]
 report $? "unloads"

@@ -4,8 +4,8 @@
 # Runs commands in a machine with KVM and Debian's user space. The second disk has clone and cache
 # of the host at the paths that they have there; /etc/vuhca/folders names both, and each gets an
 # overlay in memory. Each line of /etc/vuhca/commands is a command, which runs in the folder $CLONE.
-# Their output stands between "@kvm begin NUMBER" and "@kvm end NUMBER STATUS". kvm-machine.ts packs
-# this script and reads what it says.
+# Their output is between "@kvm begin NUMBER" and "@kvm end NUMBER STATUS". kvm-machine.ts packs
+# this script and reads its output.
 
 mkdir /run/host /run/changes
 mount -t erofs -o ro /dev/vdb /run/host || exit

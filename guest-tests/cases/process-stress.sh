@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# Our verbs under processes that behave badly, in Debian's user space: killed in the middle of
-# traffic, random commands to the device file, forks, and a function reset or a removal of the
-# driver while they are attached: they poll and must end by themselves. After each part nothing is
-# left: objects in the adapter, resources and pinned pages in the kernel. process-stress.long.ts
-# runs it, with the number of rounds of each part in /etc/vuhca/stress.
+# Our verbs under misbehaving processes, in Debian's user space: processes that are killed in the
+# middle of traffic, random commands to the device file, forks, and a function reset or a removal of
+# the driver under processes that poll and must end by themselves. After each part nothing may be
+# left, neither objects in the adapter nor resources and pinned pages in the kernel.
+# process-stress.long.ts runs it, with the number of rounds of each part in /etc/vuhca/stress.
 
 . /etc/vuhca/stress
 
@@ -21,7 +21,7 @@ fuzz() {
   return $status
 }
 
-# start_pollers: a pair with traffic, and a program with requests that get no answer. They poll.
+# start_pollers: a pair with traffic, and a program with requests that get no answer. Both poll.
 is_ready() { grep -q ready /tmp/poller || ! kill -0 $poller; }
 start_pollers() {
   case $((round % 4)) in
@@ -35,10 +35,10 @@ start_pollers() {
   poller=$!
   until_true is_ready && kill -0 $poller || { sed 's/^/# /' /tmp/poller; return 1; }
 }
-# await_pollers: all of them end by themselves, because their requests complete as flushed. A
-# program that waits for an event gets an error of the system call.
+# await_pollers: waits until all pollers end by themselves, because their requests complete as
+# flushed. A program that waits for an event gets an error of the system call.
 has_ended() { ! kill -0 $1 2>/dev/null; }
-# The other end may have gone so long before that the client has ended its retries (status 12).
+# The other end may have ended so much earlier that the client has used up its retries (status 12).
 were_flushed() {
   grep -q -E 'Failed status (5|12):|\((5|12)\) for wr_id|get cq_event' /tmp/client &&
     grep -q flushed /tmp/poller

@@ -4,7 +4,7 @@
 # Two tenants that are processes of one guest with Debian's user space: perftest's ib_write_bw,
 # whose QoS level is in its environment, and the program `flood`, whose level is an attribute of
 # its queue pair. Both keep RDMA WRITEs from port 1 to port 2 under way, and the host measures.
-# Each line of /etc/vuhca/phases has the levels of a phase. scripts/demo/qos/processes.ts packs it.
+# Each line of /etc/vuhca/phases has the levels for a phase. scripts/demo/qos/processes.ts packs it.
 
 . /etc/vuhca/tenants
 DEVICE=vuhca0

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # Two processes that the host traces: ibv_rc_pingpong at both ports, stopped before it opens the
-# device. The host is told the processes, and then the number that the client prints of its queue
-# pair. scripts/cli/trace/trace-process.long.ts packs it.
+# device. The script tells the host the processes, and then the queue pair number that the client
+# prints. scripts/cli/trace/trace-process.long.ts packs it.
 
 DEVICE=vuhca0
 . /etc/vuhca/stress-library.sh

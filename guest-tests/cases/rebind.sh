@@ -5,7 +5,7 @@
 # load().
 
 DRIVER=/sys/bus/pci/drivers/vuhca
-# The full number of rounds when the bulk tests have their full size; fewer otherwise.
+# Runs the full number of rounds when the bulk tests have their full size, fewer otherwise.
 if [ "$COUNT" -ge 1000 ]; then
   REBINDS=50
   RELOADS=5
@@ -13,7 +13,7 @@ else
   REBINDS=10
   RELOADS=2
 fi
-# Memory that the rounds may use without being a leak: caches of the kernel. Other activity may take
+# Memory that the rounds may use without a leak, for caches of the kernel. Other activity may take
 # more meanwhile, but not in each of several series, as a leak does.
 LEAK_KIB=4096
 LEAK_SERIES=3

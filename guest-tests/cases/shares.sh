@@ -26,7 +26,7 @@ refused() {
   cat "$device/resources" | cmp -s - /tmp/before
 }
 
-# Expects that the status says how a lone request is posted under collect=$1, and why.
+# Expects that the status tells how a lone request is posted under collect=$1, and why.
 posted() {
   echo "$1" >/sys/module/vuhca/parameters/collect || return 1
   line=$(grep "^posting: " "$device/status")

@@ -1,12 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# Lets the system sleep with a driver. /etc/vuhca-sleep has MODULES, which are loaded in their
+# Makes the system sleep with a driver. /etc/vuhca-sleep has MODULES, which are loaded in their
 # order, and RUN: `ways` sleeps in every way that Linux has under traffic of vuhca_traffic, `again`
 # sleeps twice in memory with vuhca_test, `stock` does so with mlx5_core, and `other` sleeps with a
-# driver that has no power management: it may fail and wait for long, but the adapter goes on.
-# Standard output is KTAP.
-# suspend.long.ts packs it.
+# driver that has no power management: it may fail or wait for a long time, but the adapter goes on.
+# Standard output is KTAP. suspend.long.ts packs it.
 
 . /etc/vuhca-sleep
 
@@ -23,7 +22,7 @@ arrived() {
   awk '{ print $8, $14 }' $TRAFFIC
 }
 
-# Datagrams of both directions arrive, and none is wrong.
+# Expects that datagrams of both directions arrive, and none is wrong.
 flows() {
   arrived >/tmp/before
   tries=3000
@@ -36,7 +35,7 @@ flows() {
   return 1
 }
 
-# Resets of the function.
+# Number of resets of the function.
 generation() {
   sed -n 's/.* generation //p' /sys/kernel/debug/vuhca/*/counters
 }
@@ -62,7 +61,7 @@ run_ways() {
   for level in devices platform processors core; do
     sleep_as $level mem $level
   done
-  # The host ends this sleep, and the next.
+  # The host ends this sleep and the next one.
   adapter wake idle
   sleep_as idle freeze
   adapter wake memory
@@ -90,7 +89,8 @@ run_again() {
   done
 }
 
-# The stock driver has its device, and the port comes up. The bound only ends what would never end.
+# Waits until the stock driver has its device and the port is up. The bound ends only waits that
+# would never end.
 is_active() {
   tries=3000
   until grep -q ACTIVE /sys/class/infiniband/mlx5_0/ports/1/state; do
@@ -109,7 +109,7 @@ run_stock() {
   done
 }
 
-# Asks the adapter again and again while the driver is removed by process $1.
+# Queries the adapter again and again while process $1 removes the driver.
 adapter_answers() {
   questions=20
   while [ $questions -gt 0 ] && kill -0 "$1" 2>/dev/null; do
@@ -133,7 +133,7 @@ run_other() {
 }
 
 echo "KTAP version 1"
-# A busy machine takes its time.
+# A busy machine may need longer.
 echo 600000 >/sys/power/pm_freeze_timeout
 for name in $MODULES; do
   insmod "/modules/$name.ko" || break

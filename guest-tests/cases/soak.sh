@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # Our verbs for minutes: Debian's programs in turns, beside traffic by IP between both ports.
-# Afterwards nothing is left, in the adapter or in the kernel. soak.long.ts runs it, with the time
-# in /etc/vuhca/stress.
+# Afterwards nothing may be left in the adapter or in the kernel. soak.long.ts runs it, with the
+# time in /etc/vuhca/stress.
 
 . /etc/vuhca/stress
 
@@ -36,7 +36,7 @@ end_ip() {
   answers
 }
 
-# run_pair PROGRAM OPTION...: server and client between the ports; both end well.
+# run_pair PROGRAM OPTION...: runs server and client between the ports; both must succeed.
 run_pair() {
   "$@" -d $DEVICE -i 1 >/tmp/server 2>&1 &
   server=$!
@@ -65,7 +65,7 @@ soak() {
   note_time
   end=$((seconds + MINUTES * 60))
   start_ip || return 1
-  # Each program runs once, however short the time is.
+  # Each program runs at least once, however short the time is.
   while [ "$seconds" -lt $end ] || [ $round -lt $PROGRAMS ]; do
     run_next || return 1
     round=$((round + 1))

@@ -4,10 +4,10 @@
 # A stock driver under stress, in Debian's user space: removed and loaded again, programs killed in
 # the middle of traffic, links that go down and up under IPoIB, fatal errors of the device under
 # IPoIB, and, where a process can reach its queues, one that writes at random into them. Where the
-# ports are those of two functions, one of these ends while the other has traffic. After each part
-# nothing is left: objects in the device, resources in the kernel. mthca-stress.long.ts and
-# mlx5-stress.long.ts run it, with the driver and the number of rounds of each part in
-# /etc/vuhca/stress.
+# ports are those of two functions, one function ends while the other has traffic. After each part
+# nothing may be left, neither objects in the device nor resources in the kernel.
+# mthca-stress.long.ts and mlx5-stress.long.ts run it, with the driver and the number of rounds of
+# each part in /etc/vuhca/stress.
 
 . /etc/vuhca/stress
 
@@ -49,16 +49,16 @@ pingpong() {
   kill $server 2>/dev/null
   return 1
 }
-# mlx5_ib makes a queue pair and a CQ of its own when the first program registers memory: they
-# exist before objects are counted. It makes its spare keys after it has started. One that a program
-# takes meanwhile is made again, and stays.
+# mlx5_ib makes a queue pair and a CQ of its own when the first program registers memory: they are
+# made before objects are counted. mlx5_ib makes its spare keys after it has started; a key that a
+# program takes meanwhile is replaced, and stays.
 has_spare_keys() { [ $DRIVER != mlx5 ] || ! all_objects | grep -qv keys=6124; }
 begin_traffic() {
   until_true all_active && start_ipoib && until_true ping_once && until_true has_spare_keys && pingpong 10
 }
 
-# The driver gives its first command by event 100 ms, and gives up then: a busy host may miss that
-# (bind-again.sh). A restart that missed it leaves the driver bound, without a device.
+# The driver allows its first command by event 100 ms, and then gives up: a busy host may miss that
+# (bind-again.sh). A restart that misses it leaves the driver bound, without a device.
 last_miss() { dmesg | grep 'NOP command failed to generate interrupt' | tail -n 1; }
 has_missed() { [ "$(last_miss)" != "$missed" ]; }
 reload_driver() {
@@ -99,7 +99,7 @@ flaps() {
   done
 }
 
-# The driver polls the state of the device every few seconds, and starts it anew.
+# The driver polls the state of the device every few seconds, and restarts it.
 last_start() { dmesg | grep "$STARTED" | tail -n 1; }
 has_started() { [ "$(last_start)" != "$started" ] && [ -e $IB/ports/1 ] && [ -e $FAR_PORT ]; }
 has_restarted() { has_started || has_missed; }
@@ -118,7 +118,7 @@ failures() {
   done
 }
 
-# allow_recoveries: mlx5_core recovers a device once in a minute only, unless told otherwise.
+# allow_recoveries: mlx5_core recovers a device only once a minute, unless told otherwise.
 allow_recoveries() {
   [ $DRIVER = mlx5 ] || return 0
   for slot in /sys/bus/pci/drivers/mlx5_core/0000:*; do
@@ -169,8 +169,8 @@ start_neighbour() {
   client=$!
   goes_on && goes_on
 }
-# Function 1 is taken from its driver, reset, given back, and fails. The driver of function 0 has
-# nothing to say of that.
+# Function 1 is taken from its driver, reset, given back, and fails. The driver of function 0 must
+# not report that.
 pci=/sys/bus/pci
 said_of() { dmesg | grep -c "mlx5_core $1"; }
 end_and_start() {

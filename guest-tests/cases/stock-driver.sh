@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# Debian's own InfiniBand drivers on devices that they know: a driver binds its device, its commands
-# complete by event, ports can be queried and become ACTIVE, and it can be removed and loaded again.
+# Debian's own InfiniBand drivers on their devices: a driver binds its device, its commands complete
+# by event, ports can be queried and become ACTIVE, and it can be removed and loaded again.
 # stock-driver-run.ts packs it, with the names of all modules in /etc/stock/modules, and a file of
 # settings in /etc/stock/devices for each device.
 
-# One more where there is devlink.
+# One more test where there is devlink.
 CHECKS=10
 
 report() {
@@ -38,8 +38,8 @@ holds() {
   return 1
 }
 
-# A port becomes ACTIVE when the other end of its link is enabled too. The bound only ends what
-# would never end.
+# A port becomes ACTIVE when the other end of its link is enabled too. The bound ends only waits
+# that would never end.
 all_active() {
   tries=1200
   while [ $tries -gt 0 ]; do
@@ -80,8 +80,8 @@ reload() {
   remove && [ ! -e "$SYS" ] && load && [ -e "$SYS" ]
 }
 
-# The driver reports every command that fails. Reports behind a late interrupt of ib_mthca do not
-# count (bind-again.sh).
+# The driver reports every command that fails. Reports after a late interrupt of ib_mthca are
+# ignored (bind-again.sh).
 no_complaint() {
   dmesg -r | awk -v complaint="$COMPLAINT" -v harmless="$HARMLESS" '/ib_mthca: Initializing/ { late = 0 }
     /NOP command failed to generate interrupt/ { late = 1 }

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # Functions for stress of an adapter by software in Debian's user space: programs that are killed in
-# the middle of traffic, and checks of what they leave behind. Traffic flows from port $PEER_PORT of
-# $PEER_DEVICE, by default the second one of the same device, to port 1 of $DEVICE. $ADAPTERS has
-# the names of the adapters if the guest has several. Sourced by stock-driver-stress.sh and
-# process-stress.sh.
+# the middle of traffic, and checks that they leave nothing behind. Traffic flows from port
+# $PEER_PORT of $PEER_DEVICE, by default the second one of the same device, to port 1 of $DEVICE.
+# $ADAPTERS has the names of the adapters if the guest has several. Sourced by
+# stock-driver-stress.sh and process-stress.sh.
 
 PEER_DEVICE=${PEER_DEVICE:-$DEVICE}
 PEER_PORT=${PEER_PORT:-2}
@@ -18,8 +18,8 @@ report() {
   if [ "$1" = 0 ]; then echo "ok $number $2"; else echo "not ok $number $2"; fi
 }
 
-# until_true COMMAND...: with a wide bound, because the machine may be busy. Functions that are
-# called often start no program: an emulated processor takes long for one.
+# until_true COMMAND...: repeats it until it succeeds, with a wide bound, because the machine may be
+# busy. Functions that are called often start no program: on an emulated processor each takes long.
 note_time() { IFS=. read -r seconds _ </proc/uptime; }
 until_true() {
   note_time
@@ -44,7 +44,7 @@ all_objects() {
 objects() { all_objects | sed 's/ groups=.*//'; }
 resources() { rdma resource show | sed 's,^[0-9]*: ,,' | sort; }
 same_objects() { [ "$(objects)" = "$before" ]; }
-# Pages that are pinned now.
+# Number of pages that are pinned now.
 pins() { awk '/^nr_foll_pin_/ { pages = $2 - pages } END { print -pages }' /proc/vmstat; }
 same_pins() { [ "$(pins)" = "$pinned" ]; }
 same_resources() { [ "$(resources)" = "$held" ]; }
@@ -52,7 +52,7 @@ same_resources() { [ "$(resources)" = "$held" ]; }
 # note_objects: notes the objects that exist before all parts.
 note_objects() { before=$(objects) held=$(resources) pinned=$(pins); }
 
-# In the end all is as before all parts: the kernel frees some resources late.
+# At the end all counts must be as before all parts; the kernel frees some resources late.
 nothing_left() {
   until_true same_objects && until_true same_pins && until_true same_resources && return 0
   echo "# objects: $before; now $(objects)"
@@ -102,7 +102,7 @@ kill_pair() {
   start_pair $program || return 1
   if [ $(($1 / 6 % 2)) = 0 ]; then end_pair $client $server; else end_pair $server $client; fi
 }
-# A guest that says nothing for long is ended.
+# The host ends a guest that is silent for long.
 next_round() {
   round=$((round + 1))
   note_time

@@ -82,7 +82,7 @@ moved() {
   report $? "its share changed"
 }
 
-# The module is loaded when it is needed: its queue pairs would not survive the resets of the
+# The module is loaded only when it is needed: its queue pairs would not survive the resets of the
 # suites. Long messages let slow guests keep the adapter busy.
 load() {
   { [ -e $load_file ] || insmod /modules/vuhca_tenant.ko message_bytes=131072; } &&

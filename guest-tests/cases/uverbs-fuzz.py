@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """
-Random commands to the device file of the first InfiniBand device, by write() and by ioctl(): right
-ones, right ones with one field wrong, and noise; and mappings of random pages. None may harm the
+Random commands to the device file of the first InfiniBand device, by write() and by ioctl(): valid
+ones, valid ones except for one field, and noise; and mappings of random pages. None may harm the
 kernel; the objects that they created end with the process. Arguments: SEED SECONDS. Prints how many
-commands were carried out, and fails when they are fewer than one in four: others end early.
+commands were carried out, and fails when they are fewer than one in four, because refused commands
+end early.
 """
 import ctypes
 import fcntl
@@ -23,7 +24,7 @@ DEVICE = '/dev/infiniband/uverbs0'
 IOCTL = 0xC0181B01
 IOCTL_HEAD, ATTRIBUTE = struct.Struct('<HHHHQII'), struct.Struct('<HHHHQ')
 MANDATORY = 1
-# Input of ioctl() lies behind the answers.
+# Input of ioctl() follows the answers.
 INPUT = 2 * mmap.PAGESIZE
 COMMANDS_OF_CONTEXT = 300
 MOST_OBJECTS = 12
@@ -56,7 +57,7 @@ class Fuzzer:
         self.context = None
 
     def renew(self):
-        """A new context: the objects of the former one end with it, as they would with the process."""
+        """Opens a new context: the objects of the former one end with it, as with a process."""
         if self.context:
             self.context.close()
         self.context = Context()
@@ -67,7 +68,7 @@ class Fuzzer:
         return struct.unpack_from('<I', self.memory)[0]
 
     def choose(self, commands):
-        """Few that make objects when there are many, few that destroy when there are few."""
+        """Draws few commands that make objects when there are many, few that destroy when there are few."""
         while True:
             command = self.random.choice(commands)
             count = len(self.context.objects[command.makes or command.destroys or KINDS[0]])
@@ -82,7 +83,7 @@ class Fuzzer:
         return command
 
     def note(self, command, made):
-        """What a command that was carried out has changed."""
+        """Notes the effects of a command that was carried out."""
         chosen, context = self.values.chosen, self.context
         if command.makes:
             context.objects[command.makes].append(made)
@@ -116,7 +117,7 @@ class Fuzzer:
         self.note(command, self.answer())
 
     def attribute(self, number, form, rest):
-        """An attribute of a method; input of more than 8 bytes, and all output, lies in memory."""
+        """An attribute of a method; input of more than 8 bytes and all output are in memory."""
         if form == 'new':
             return number, 0, MANDATORY, 0, 0
         if form == 'out':
@@ -169,7 +170,7 @@ class Fuzzer:
         self.note(command, self.answer())
 
     def noise(self):
-        """A command or method of chance, whose length fits."""
+        """A random command or method of the right length."""
         body = b''.join(struct.pack('<Q', self.values.odd()) for _ in range(self.random.randrange(24)))
         if self.random.random() < 0.5:
             os.write(self.context.file, struct.pack('<IHH', self.random.randrange(60), 2 + len(body) // 4, 64) + body)
@@ -180,7 +181,7 @@ class Fuzzer:
         self.call(self.random.randrange(18), self.random.randrange(8), attributes)
 
     def map(self):
-        """Stores to what could be mapped: a collect page, where any value may be written."""
+        """Stores to a mapped page: a collect page, where any value may be written."""
         offset = mmap.PAGESIZE * self.random.choice((0, 0, 1, 2, 16, 17, self.random.randrange(1 << 20)))
         page = mmap.mmap(self.context.file, mmap.PAGESIZE * self.random.choice((1, 1, 1, 2)), offset=offset,
                          prot=self.random.choice((mmap.PROT_WRITE, mmap.PROT_READ | mmap.PROT_WRITE)))
@@ -190,7 +191,7 @@ class Fuzzer:
             page[at:at + 8] = struct.pack('<Q', self.values.odd())
 
     def fork(self):
-        """A child that uses what it has inherited, and goes without a word."""
+        """Forks a child that uses inherited objects and exits without closing them."""
         child = os.fork()
         if child == 0:
             try:
@@ -200,7 +201,7 @@ class Fuzzer:
         os.waitpid(child, 0)
 
     def step(self):
-        """One command; whether it was carried out, or None: it lacks an object."""
+        """Sends one command; returns whether it was carried out, or None if it lacks an object."""
         actions = self.write, self.write_extended, self.ioctl, self.invoke_write, self.noise, self.map, self.fork
         try:
             self.random.choices(actions, (30, 10, 25, 15, 15, 3, 2))[0]()

@@ -2,13 +2,13 @@
 """
 The commands of the kernel's device file for verbs, as uverbs-fuzz.py sends them: the structures
 of the UAPI headers ib_user_verbs.h and ib_user_ioctl_cmds.h, and those of our module
-(vuhca-abi.h). A field is a letter of struct and what a right value is: a name that the fuzzer
-knows, or a number.
+(vuhca-abi.h). A field is a letter of struct and its valid value: a name that the fuzzer knows, or a
+number.
 """
 
 GET_CONTEXT = 0
 EXTENDED = 1 << 31
-# The first attribute of a driver: its input; the next one is its output.
+# The first attribute of a driver is its input, the next one its output.
 DRIVER = 0x1000
 KINDS = ('pd', 'cq', 'qp', 'srq', 'mr', 'mw', 'ah', 'xrcd', 'channel')
 MASK_STATE = 1
@@ -90,7 +90,7 @@ COMMANDS = [
     Command(37, 'Qanswer i-1 I0x40', 4, makes='xrcd'),
     Command(38, 'Ixrcd', destroys='xrcd'),
     Command(39, 'Qanswer Qany I1 Ipd Icount Isge I0 I0 Ixrcd Icq', 16, QUEUE, 8, makes='srq'),
-    # Requests of processes do not go by the kernel: the answer is no.
+    # Requests of processes do not go through the kernel, so the answer is no.
     Command(23, 'Icq Ibit'),
     Command(28, 'Qanswer Iqp I1 I0 I72 Qany I0 I2 I2 I0 Q0 Q0 Q0 Q0 Q0', 4),
 ]
@@ -132,5 +132,5 @@ STEPS = {
     3: [(0x39, 1), (0x101181, 2), (0x10001, 3)],
     4: [(0x71, 1), (0x1, 2), (0x10001, 3)],
 }
-# From anywhere.
+# From any state.
 RESET, ERROR = (MASK_STATE, 0), (MASK_STATE, 6)

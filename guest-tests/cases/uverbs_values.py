@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """
-Values of the fields of uverbs_commands.py, as uverbs-fuzz.py draws them: right ones, with objects
-that exist, and odd ones.
+Values of the fields of uverbs_commands.py, as uverbs-fuzz.py draws them: valid ones, which name
+existing objects, and odd ones.
 """
 import mmap
 import struct
@@ -14,17 +14,17 @@ ANSWER_PAGES = 4
 
 
 class Missing(Exception):
-    """The process has no object of that kind now."""
+    """The process has no object of that kind at present."""
 
 
 class Values:
-    """The fields of one command; those that were chosen by name."""
+    """The fields of one command, and the values chosen so far, by name."""
 
     def __init__(self, random, address):
         self.random, self.address = random, address
 
     def begin(self, context, is_right):
-        """A new command. Of one that is not right, a field is wrong, or what the caller spoils."""
+        """A new command. If it is not to be valid, one field is wrong, or the caller changes something."""
         self.context, self.chosen = context, {}
         self.left = None if is_right else self.random.randrange(24)
 
@@ -63,7 +63,7 @@ class Values:
         return choices[what]() if what in choices else int(what, 0)
 
     def right(self, what):
-        """A right value of that name; one for all fields of the name."""
+        """A valid value of that name, the same for all fields of the name."""
         if what not in self.chosen:
             self.chosen[what] = self.object_of(what) if what in KINDS else self.choose(what)
         return self.chosen[what]
@@ -82,13 +82,13 @@ class Values:
         return self.chosen['step']
 
     def steps_done(self):
-        """Steps of the QP behind that which was chosen; from ERR it goes to RESET."""
+        """Steps of the QP after the chosen one; from ERR it goes to RESET."""
         if self.chosen['step'] == RESET:
             return 0
         return len(STEPS[2]) if self.chosen['step'] == ERROR else self.context.steps[self.chosen['qp']][1] + 1
 
     def odd(self):
-        """A value that is hardly ever right."""
+        """A value that is rarely valid."""
         pick = self.random.random()
         if pick < 0.3:
             return self.random.randrange(256)

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # Debian's RDMA programs under valgrind's memcheck, with the provider of our adapter: no access to
-# memory that is not there or not initialised, and no leak, in the provider's files (vu_*.c). What
-# valgrind finds elsewhere is not ours; it is only counted. provider-valgrind.long.ts runs it.
+# memory that is missing or not initialised, and no leak, in the provider's files (vu_*.c). Findings
+# elsewhere are not ours; they are only counted. provider-valgrind.long.ts runs it.
 
 . /etc/vuhca/stress
 
 DEVICE=vuhca0
 . /etc/vuhca/stress-library.sh
-# Under valgrind, on an emulated processor of a busy machine, a program needs minutes to begin.
+# Under valgrind, on an emulated processor of a busy machine, a program needs minutes to start.
 BOUND_SECONDS=1800
 LOGS=/tmp/valgrind
 LIBRARY=libvuhca-rdmav34.so
@@ -20,14 +20,14 @@ checked() {
     --num-callers=30 -v "$@"
 }
 
-# What valgrind says, without its own marks. A record is a paragraph with a trace.
+# Output of valgrind without its own marks. A record is a paragraph with a trace.
 said() { sed -n 's/^==[0-9]*== \{0,1\}//p' $LOGS/*; }
 count_records() { said | awk -v RS= '/\n +(at|by) 0x/ { count++ } END { print count + 0 }'; }
-# Those with a frame in the provider.
+# Records with a frame in the provider.
 ours() { said | awk -v RS= -v ORS='\n\n' '/\n +(at|by) 0x.*\(vu_[a-z_]+\.c:[0-9]+\)/'; }
 
-# judge NAME STATUS PROCESSES: each process had our library and ended well, and valgrind blames no
-# file of ours.
+# judge NAME STATUS PROCESSES: passes when each process had our library and succeeded, and valgrind
+# blames no file of ours.
 judge() {
   with=$(grep -l "Reading syms from .*$LIBRARY" $LOGS/* | wc -l)
   [ "$2" = 0 ] && [ "$with" = "$3" ] && [ -z "$(ours)" ]
@@ -52,15 +52,15 @@ pair() {
   until_true listens_or_ended
   checked "$program" -d $DEVICE -i 2 "$@" localhost >/tmp/client 2>&1
   client_status=$?
-  # A server whose client has failed may poll for ever.
+  # A server whose client has failed may poll forever.
   [ $client_status = 0 ] || kill $server
   wait $server
   judge "$name" $((client_status + $?)) 2
 }
 listens_or_ended() { listens || ! kill -0 $server 2>/dev/null; }
 
-# pyverbs FILES: those test files alone, in one process: Python takes long to start. It may end in a
-# fault after tests that were skipped, although they ran well.
+# pyverbs FILES: runs only those test files, in one process, because Python takes long to start. It
+# may end in a fault after tests that were skipped, although all others passed.
 pyverbs() {
   cp -r /usr/share/doc/rdma-core/tests /tmp/tests
   mkdir /tmp/chosen
@@ -73,7 +73,7 @@ pyverbs() {
   judge pyverbs $? 1
 }
 
-# A reset while a program polls, whose requests then complete as flushed.
+# Resets the function while a program polls; its requests then complete as flushed.
 ready_or_ended() { grep -q ready /tmp/server || ! kill -0 $server 2>/dev/null; }
 dead_device() {
   checked python3 /etc/vuhca/dead-device.py $DEVICE >/tmp/server 2>&1 &

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# The InfiniBand device of the driver in Debian's user space: what Debian's tools show of it, and
+# The InfiniBand device of the driver in Debian's user space: its attributes in Debian's tools, and
 # IPoIB between its ports, each in a network namespace. Under traffic the driver is unbound, the
 # function reset and the module removed (PART=life), or the adapter killed (PART=loss): each time
-# the users of the device must leave it without a complaint of the kernel, and work again where
-# they can; a program that polls gets its requests back (PART=program). PART=asleep lets the system
-# sleep under traffic. verbs-run.ts packs it, with PART in /etc/verbs.
+# the users of the device must leave it without a complaint of the kernel, and work again where they
+# can; a program that polls gets its requests back (PART=program). With PART=asleep the system
+# sleeps under traffic. verbs-run.ts packs it, with PART in /etc/verbs.
 
 . /etc/verbs
 
@@ -21,7 +21,8 @@ report() {
   if [ "$1" = 0 ]; then echo "  ok $number $2"; else echo "  not ok $number $2"; fi
 }
 
-# eventually COMMAND: repeats it until it succeeds, at most the bound, and says what it waits for.
+# eventually COMMAND: repeats it until it succeeds, at most for the bound, and prints what it waits
+# for.
 eventually() {
   end=$(($(now) + BOUND_SECONDS))
   say=$(($(now) + SAY_SECONDS))
@@ -55,7 +56,7 @@ arrange() {
   eventually "ping -c 1 -W 5 10.1.0.2"
 }
 
-# A program of guest-tests/foreign, which says what is wrong.
+# A program of guest-tests/foreign, which prints what is wrong.
 check_program() {
   python3 /root/$1 vuhca0 >/tmp/said 2>&1
   ended=$?
@@ -68,7 +69,7 @@ show_queues() {
   while rdma -dd resource show qp >/dev/null && rdma -dd resource show cq >/dev/null; do :; done
 }
 
-# Traffic until the interfaces go.
+# Traffic until the interfaces are removed.
 load() {
   show_queues 2>/dev/null &
   watcher=$!
@@ -90,7 +91,7 @@ keep_sending() {
 sent() { cat /sys/class/net/ib0/statistics/tx_packets; }
 
 unload() {
-  # At TERM iperf3 waits for its threads, which may stand in a send to a far end that has gone.
+  # At TERM iperf3 waits for its threads, which may wait in a send to a far end that is gone.
   kill -9 $client $server $watcher 2>/dev/null
   pkill -9 iperf3
   wait $client $server $watcher 2>/dev/null
@@ -98,7 +99,7 @@ unload() {
 
 # Goes back to datagrams, until no connected QP is left. Otherwise an orderly removal fails now
 # and then: IPoIB of the kernel destroys its CQs without waiting for the work that destroys its
-# connected QPs, and that work waits up to 5 s for sends to a far end that has gone.
+# connected QPs, and that work waits up to 5 s for sends to a far end that is gone.
 disconnect() {
   echo datagram >/sys/class/net/ib0/mode
   ip netns exec far sh -c "echo datagram >/sys/class/net/ib1/mode"
@@ -195,8 +196,8 @@ post() {
     exchange "ib_write_bw -F -s 64 -n 2000" && /root/stream vuhca0 -1 1 2 200 64 >/tmp/stream
 }
 
-# Programs that take long: every object of the largest size that is reported, and each counter; and
-# programs that post, with looks at tails and with a doorbell for each request.
+# Programs that take long: one makes every object in the largest size that is reported, one tries
+# each counter, and others post, with shadow tails and with a doorbell for each request.
 programs() {
   eventually all_active
   check_program limits.py
@@ -209,7 +210,7 @@ programs() {
 }
 
 # sleep_under_load NAME COMMAND: a sleep ends all objects of the device, as a reset does; then
-# everything works anew.
+# everything works again.
 sleep_under_load() {
   load
   start_program
@@ -225,7 +226,7 @@ sleep_under_load() {
 asleep() {
   arrange datagram
   report $? datagram
-  # A busy machine takes its time.
+  # A busy machine may need longer.
   echo 600000 >/sys/power/pm_freeze_timeout
   load
   echo freezer >/sys/power/pm_test && echo mem >/sys/power/state && eventually "ping -c 1 -W 5 10.1.0.2"

@@ -49,7 +49,8 @@ first_interface() {
   done
 }
 
-# Soft-RoCE on an interface that leads nowhere, so it delivers to itself, or to the other guest.
+# Soft-RoCE on an interface that leads nowhere, so that it delivers to itself, or on one to the
+# other guest.
 prepare_rxe() {
   use_adapter rxe
   modprobe -a dummy rdma_rxe rdma_ucm ib_uverbs ib_umad
@@ -59,8 +60,8 @@ prepare_rxe() {
   rdma link add $DEVICE type rxe netdev $NETDEV
 }
 
-# wait_active: for all ports of $DEVICE and of those like it. The bound only ends what would never
-# end.
+# wait_active: waits for all ports of $DEVICE and of devices like it. The bound ends only waits that
+# would never end.
 wait_active() {
   tries=4000
   until all_active || [ $tries = 0 ]; do
@@ -85,7 +86,7 @@ prepare_adapters() {
   use_adapter $ADAPTER
 }
 
-# set_tails Y|N: whether adapter vuhca looks at tails of send queues by itself. Its driver reads the
+# set_tails Y|N: whether adapter vuhca watches tails of send queues by itself. Its driver reads the
 # parameter when a function comes into service. The interface that comes with it has no address yet.
 set_tails() {
   function=$(basename "$(readlink /sys/class/infiniband/vuhca0/device)")
@@ -98,7 +99,7 @@ set_tails() {
   ip link set $NETDEV up
 }
 
-# Whether ibv_devinfo shows the word: a capability of the device.
+# Succeeds when ibv_devinfo shows the word, which names a capability of the device.
 has_capability() {
   ibv_devinfo -v -d $DEVICE | grep -q "$1"
 }

@@ -3,7 +3,7 @@
 #
 # Two adapters in one guest, behind one switch: verbs between the devices, the connection manager
 # and IP over InfiniBand between their interfaces, of which those of the second adapter are in a
-# network namespace of their own; at last a bond of the two ports of the first. run.sh reads it.
+# network namespace of their own; finally a bond of the two ports of the first. run.sh reads it.
 
 if [ $LINK != InfiniBand ]; then
   skip adapters "the guest has one network interface for soft-RoCE"
@@ -34,7 +34,7 @@ done
 common="ib_send_bw -F -n 20 -i 1 -c UD"
 pair ud-send-bw "$common -d $first" "$common -d $second localhost"
 
-# The interfaces of the second adapter come behind those of the first.
+# The interfaces of the second adapter come after those of the first.
 interface=$(ls /sys/class/infiniband/$second/device/net | head -n 1)
 ip netns add far
 ip link set $interface netns far
@@ -55,7 +55,7 @@ pair rstream "ip netns exec far rstream -S 4096 -C 20" "rstream -s 10.1.0.2 -S 4
 pair rc-write-bw-managed "ip netns exec far ib_write_bw -F -n 20 -R" "ib_write_bw -F -n 20 -R 10.1.0.2"
 listens() { stream_listens; }
 
-# One interface of two ports, of which one carries while the other one waits for its failure. Port N
+# One interface of two ports: one carries traffic while the other one waits for its failure. Port N
 # of the switch is at port N of the first adapter.
 if [ -e /sys/class/infiniband/$first/ports/2 ]; then
   set -- $(ls /sys/class/infiniband/$first/device/net)
@@ -73,9 +73,9 @@ if [ -e /sys/class/infiniband/$first/ports/2 ]; then
   ip -n far address add 10.1.9.2/24 dev $interface
   # wait_up INTERFACE: the command that waits until the bond sees its link up.
   wait_up() { echo "until grep -qx up /sys/class/net/$1/bonding_slave/mii_status; do sleep 0.1; done"; }
-  # The bond begins with the interface whose link comes up first, which may be either one.
+  # The bond starts with the interface whose link comes up first, which may be either one.
   check bond-ping "$(wait_up $1) && echo $1 >$active && grep -qx $1 $active && $answers" " 0% packet loss"
-  # fails_over NAME PORT FROM TO: until the port is back, too, which the next failure needs.
+  # fails_over NAME PORT FROM TO: also waits until the port is back, which the next failure needs.
   fails_over() {
     repaired="$state $2 enable && $(wait_up $3)"
     check $1 "$state $2 disable && until grep -qx $4 $active; do sleep 0.1; done && $answers && $repaired" " 0% packet loss"

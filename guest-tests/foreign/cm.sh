@@ -12,7 +12,7 @@ pair ucmatose-many "ucmatose -c 10 -C 20 -S 4096" "ucmatose -s $ADDRESS -c 10 -C
 pair udaddy "udaddy" "udaddy -s $ADDRESS"
 pair udaddy-many "udaddy -c 4 -C 20" "udaddy -s $ADDRESS -c 4 -C 20"
 
-# A receiver of multicast tells that it has joined, and listens for nothing. Datagrams may get lost,
+# A multicast receiver reports that it has joined, and listens on no port. Datagrams may get lost,
 # so more are sent than it waits for.
 listens() { alive $server && grep -q "joined dgid" $WORK/server; }
 ordinary_limit=$LIMIT
@@ -31,7 +31,7 @@ else
 fi
 listens() { stream_listens; }
 
-# Without queue pairs it counts their numbers itself. A node has each number once.
+# Without queue pairs it counts their numbers itself. Each number occurs once in a node.
 pair cmtime "cmtime -c 20 -q 1000" "cmtime -s $ADDRESS -c 20 -q 2000"
 for sockets in rstream riostream; do
   pair $sockets "$sockets -S 4096 -C 20" "$sockets -s $ADDRESS -S 4096 -C 20"

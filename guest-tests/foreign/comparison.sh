@@ -8,13 +8,13 @@
 ROUNDS=3
 [ -z "$SHORT" ] || ROUNDS=1
 
-# print_value NAME EXPRESSION FILE: what the expression for sed finds.
+# print_value NAME EXPRESSION FILE: prints the text that the expression for sed finds.
 print_value() {
   value=$(sed -nE "$2" "$3" | tail -n 1)
   [ -z "$value" ] || echo "  # figure $1 $adapter $value"
 }
 
-# measure NAME COLUMN PROGRAM OPTION...: the column of the last row of perftest's table.
+# measure NAME COLUMN PROGRAM OPTION...: prints the column of the last row of perftest's table.
 measure() {
   figure=$1 column=$2
   shift 2
@@ -23,7 +23,7 @@ measure() {
   print_figure "$figure" $adapter "$column"
 }
 
-# posts: how many commands the near adapter took from collect pages, and how many doorbells.
+# posts: prints how many commands the near adapter took from collect pages, and how many doorbells.
 posts() {
   ask_host posts | tail -n 1
 }

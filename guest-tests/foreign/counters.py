@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """
-Counters in sysfs (`counters` and `hw_counters`; `rdma statistic` shows the latter): each moves by
-what must move it, and counters of errors stay. Other users of the device send as well, so that
+Counters in sysfs (`counters` and `hw_counters`; `rdma statistic` shows the latter): each counts the
+traffic that it must count, and counters of errors stay. Other users of the device send as well, so
 counters of packets and of commands may rise by more. Argument: DEVICE, whose two ports are ACTIVE.
 Ends with 1 and a line for each wrong counter.
 """
@@ -21,11 +21,11 @@ from pyverbs.pd import PD
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
 
-# Only ends what would never end.
+# Bound of a wait that would never end.
 BOUND_SECONDS = 300
 BYTES = 256
 QKEY = 0x1234
-# Errors, which nothing here causes but what says so.
+# Errors, which only the tests that name them cause.
 ERRORS = ('VL15_dropped', 'excessive_buffer_overrun_errors', 'link_downed', 'link_error_recovery',
           'local_link_integrity_errors', 'port_rcv_constraint_errors', 'port_rcv_errors',
           'port_rcv_remote_physical_errors', 'port_rcv_switch_relay_errors', 'port_xmit_constraint_errors',
@@ -53,7 +53,7 @@ def hardware(counter, number=None):
 
 
 def judge(what, act, rises, stays=()):
-    """`rises`: counters and the least by which they rise. The kernel reads some of them rarely."""
+    """`rises`: counters and their smallest increase. The kernel reads some of them rarely."""
     paths = [path for path in (*rises, *stays) if (device / path).exists()]
     before = {path: read(path) for path in paths}
     act()

@@ -41,7 +41,7 @@ check saquery-groups "saquery $on -g" "MCMemberRecord"
 check saquery-links "saquery $on LR"
 check saquery-managers "saquery $on SMIR" "SMInfoRecord"
 check saquery-class "saquery $on CPI" "ClassPortInfo"
-# ibdiagnet gives each answer 100 ms and takes three late ones for a bad link; a busy machine needs
+# ibdiagnet allows each answer 100 ms and takes three late ones for a bad link; a busy machine needs
 # longer.
 sed 's/^package require.*/rename ibis_set_transaction_timeout set_timeout\
 proc ibis_set_transaction_timeout args {set_timeout 5000}\
@@ -55,12 +55,12 @@ check ibping "until $from -c 1 $own >/dev/null; do sleep 0.1; done; $from -c 10 
 kill $server
 wait $server 2>/dev/null
 
-# The LID of the master, as the port was told.
+# The LID of the master, as the port knows it.
 master() { cat /sys/class/infiniband/$DEVICE/ports/$PORT/sm_lid; }
 before=$(master)
 opensm -g "$(ibstat $DEVICE $PORT | sed -n 's/.*Port GUID: //p')" -f $WORK/opensm.log >$WORK/server 2>&1 </dev/null &
 manager=$!
-# Its log is written late, so the master is asked.
+# Asks the master itself, whose log is written late.
 check opensm-is-master "until sminfo $on | grep 'sm lid $own .*MASTER'; do kill -0 $manager || { cat $WORK/server; exit 1; }; sleep 0.2; done" "MASTER"
 check opensm-traffic "ibv_devinfo -d $DEVICE" "PORT_ACTIVE"
 kill $manager

@@ -16,7 +16,7 @@ BEGIN_NVME_TARGET="modprobe nvmet_rdma && $EXPORT_DISK && echo rdma >addr_trtype
   echo $FAR >addr_traddr && echo 4420 >addr_trsvcid && ln -s ../../subsystems/$NQN subsystems/"
 # The same disk in the same guest, without a fabric.
 BEGIN_NVME_LOOP="modprobe nvme_loop && $EXPORT_DISK && echo loop >addr_trtype && ln -s ../../subsystems/$NQN subsystems/"
-# Also takes away what a target has that did not begin.
+# Also removes the parts of a target that did not start.
 END_NVME_TARGET="cd /sys/kernel/config/nvmet && rm -f ports/1/subsystems/$NQN && rmdir ports/1 subsystems/$NQN/namespaces/1 subsystems/$NQN"
 CONNECT_NVME_LOOP="nvme connect -t loop -n $NQN --nr-io-queues=1"
 CONNECT_NVME="nvme connect -t rdma -a $FAR -s 4420 -n $NQN --nr-io-queues=1"

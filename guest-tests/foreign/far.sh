@@ -18,7 +18,7 @@ answer() {
 
 while read -r verb tag line <&5; do
   text=$(printf '%s' "$line" | tr '\t' '\n')
-  # A guest that reports nothing for long is taken for dead.
+  # The host ends a guest that reports nothing for long.
   echo "  # $verb"
   case $verb in
     run)

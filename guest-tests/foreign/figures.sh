@@ -11,7 +11,7 @@ if [ $ADAPTER = rxe ]; then
   return 0
 fi
 
-# measure NAME COLUMN PROGRAM OPTION...: the column of the last row of perftest's table.
+# measure NAME COLUMN PROGRAM OPTION...: prints the column of the last row of perftest's table.
 measure() {
   figure=$1 column=$2
   shift 2
@@ -21,9 +21,9 @@ measure() {
   print_figure "$figure" $adapter "$column"
 }
 
-# measure_pairs NAME ROUNDS MESSAGES ONE ALL: times of a message of a process over one queue pair
-# with ONE messages outstanding, and over 1,000 in turn with ALL, and their ratio, round by round:
-# in short rounds both have the same machine.
+# measure_pairs NAME ROUNDS MESSAGES ONE ALL: measures times of a message of a process over one
+# queue pair with ONE messages outstanding, and over 1,000 in turn with ALL, and their ratio, round
+# by round: in short rounds both have the same machine.
 measure_pairs() {
   wanted "$1-1000-$adapter" || return 0
   gid_index=${GID#-g }
@@ -35,8 +35,8 @@ measure_pairs() {
   }' $WORK/output
 }
 
-# measure_stream [SUFFIX]: what posting costs a process in a stream of messages of 64 bytes: times
-# of a call and of a message, and doorbells for each where the driver counts them.
+# measure_stream [SUFFIX]: measures the cost of posting to a process in a stream of messages of 64
+# bytes: times of a call and of a message, and doorbells for each where the driver counts them.
 measure_stream() {
   wanted "stream-64$1-$adapter-$round" || return 0
   gid_index=${GID#-g } counter=/sys/class/infiniband/$DEVICE/hw_counters/doorbells
@@ -100,7 +100,7 @@ while [ $round -lt 3 ]; do
   for adapter in ${ADAPTERS% rxe} rxe; do
     use_adapter $adapter
     measure latency-64 5 ib_send_lat -s 64 -n 20000
-    # Soft-RoCE needs seconds for what a deep queue holds.
+    # Soft-RoCE needs seconds for the requests of a deep queue.
     measure bandwidth-65536 4 ib_write_bw -s 65536 -t 16 -Q 4 -D 6 -f 1
     measure rate-64 5 ib_write_bw -s 64 -D 4 -f 1
     measure_nvme
@@ -119,7 +119,7 @@ done
 for adapter in ${ADAPTERS% rxe} rxe; do
   use_adapter $adapter
   measure_pairs pairs 41 1000 64 64
-  # Each queue pair is as busy as the one.
+  # Each queue pair is as busy as the single one.
   measure_pairs busy-pairs 7 32000 16 16000
 done
 use_adapter $ADAPTER

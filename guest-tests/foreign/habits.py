@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """
-Habits of software that was written for RDMA over Converged Ethernet, and what holds on InfiniBand
+Habits of software that was written for RDMA over Converged Ethernet, and the ways of InfiniBand
 instead (docs/verbs/ROCE-HABITS.md). Tries each way on one port of a device, which must be ACTIVE,
 and prints a line `NAME|WAY|RESULT` for each, where WAY is `habit` or `instead` and RESULT begins
-with `works` or says what happened. Arguments: DEVICE PORT GID_INDEX, a GID by which the port
+with `works` or tells what happened. Arguments: DEVICE PORT GID_INDEX, a GID by which the port
 reaches itself.
 """
 import sys
@@ -23,13 +23,13 @@ BYTES = 64
 GRH_BYTES = 40
 QKEY = 0x11111111
 IPV4_MAPPED = '0000:0000:0000:0000:0000:ffff:'
-# The code of a timeout of two seconds: answers of a busy machine come within it.
+# The code of a timeout of two seconds, within which even a busy machine answers.
 TIMEOUT = 19
 RETRIES = 2
 
 
 class Port:
-    """A port with what the trials need."""
+    """A port with the objects that the trials need."""
 
     def __init__(self, device, number, gid_index):
         self.context = Context(name=device)
@@ -62,7 +62,7 @@ class Port:
                 return completions[0].status
 
     def send(self, sender, receiver, offset=0, post=lambda qp, wr: qp.post_send(wr)):
-        """Sends a message and says how it ended."""
+        """Sends a message and tells how it ended."""
         sent, received = self.buffer(BYTES), self.buffer(BYTES + offset)
         receiver.post_recv(RecvWR(num_sge=1, sg=[SGE(received.buf, BYTES + offset, received.lkey)]))
         post(sender, SendWR(num_sge=1, sg=[SGE(sent.buf, BYTES, sent.lkey)], opcode=e.IBV_WR_SEND,
@@ -133,7 +133,7 @@ def prefix_in_gid(port):
 
 
 def any_pkey(port):
-    """P_Key indices do not count on RoCE, where all entries are one."""
+    """P_Key indices do not matter on RoCE, where all entries are the same."""
     return port.connect(port.path(gid_index=port.gid_index), pkey_index=port.attr.pkey_tbl_len - 1)
 
 
@@ -167,7 +167,7 @@ def datagram(port, path):
 
 
 def datagram_with_grh(port):
-    """Datagrams on RoCE need a GRH always."""
+    """Datagrams on RoCE always need a GRH."""
     return datagram(port, port.path(gid_index=port.gid_index))
 
 

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# `npm run demo -- verbs --habits`: habits of software for RoCE, and what InfiniBand wants instead
-# (docs/verbs/ROCE-HABITS.md), tried on each adapter by habits.py. A test is the way that its fabric
-# wants; a line `# habit NAME WAY ADAPTER RESULT` has each result. run.sh reads this file.
+# `npm run demo -- verbs --habits`: habits of software for RoCE, and the ways that InfiniBand
+# requires instead (docs/verbs/ROCE-HABITS.md), which habits.py tries on each adapter. A test is the
+# way that its fabric requires; a line `# habit NAME WAY ADAPTER RESULT` has each result. run.sh
+# reads this file.
 
 for adapter in $ADAPTERS; do
   use_adapter $adapter

@@ -30,7 +30,7 @@ refused = []
 
 
 def attempt(what, make):
-    """Makes an object; the same of it is gone afterwards."""
+    """Makes an object and destroys it."""
     try:
         made = make()
     except PyverbsRDMAError as error:
@@ -40,7 +40,7 @@ def attempt(what, make):
 
 
 def beyond():
-    """Capacities of receives that are too many, by number, by length, or by both."""
+    """Capacities of receives that are too large in number, in length, or in both."""
     for wr, sge in ((device.max_qp_wr + 1, 1), (1, device.max_sge + 1), (HUGE, 1000)):
         yield QPCap(max_send_wr=1, max_send_sge=1, max_recv_wr=wr, max_recv_sge=sge)
 

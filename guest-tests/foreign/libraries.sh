@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # Libraries of message passing on the verbs, between two guests: UCX, libfabric, and Open MPI by
-# mpi4py, whose daemon in the far guest is started by the words of the host. run.sh reads it.
+# mpi4py, whose daemon in the far guest the host starts. run.sh reads it.
 
-# Debian's ucx_perftest wants to be started by mpirun unless its input is a terminal.
+# Debian's ucx_perftest must be started by mpirun unless its input is a terminal.
 TERMINAL=/dev/ttyS0
 # ucx NAME TRANSPORT OPTION...: protocols of UCX over a transport; `rc_v` has ud_verbs to connect.
 ucx() {
@@ -37,7 +37,7 @@ fi
 
 # A CQ of ofi_rxm has room for the requests of this many processes. The 256 of its default are too
 # many for mthca: fi_pingpong goes on without the CQ, and ends with EINVAL and a fault.
-# fabric NAME OPTION...: pairs end by themselves. $variables: more of the environment.
+# fabric NAME OPTION...: pairs end by themselves. $variables: further variables of the environment.
 variables=
 fabric() {
   name=$1
@@ -54,7 +54,7 @@ variables="FI_OFI_RXM_USE_SRX=1"
 [ -n "$SHORT" ] || fabric libfabric-shared-receives "-p 'verbs;ofi_rxm' -e rdm -c -S 4096"
 variables=
 
-# mpirun starts its daemon by an agent in the place of ssh, and the daemon looks for the agent, too.
+# mpirun starts its daemon by an agent in place of ssh, and the daemon looks for the agent, too.
 # mpirun knows its own node by name only.
 [ -p $WORK/launch ] || mkfifo $WORK/launch
 devices=$DEVICE:$PORT
@@ -69,7 +69,7 @@ mpi() {
   check "$name" "exec mpirun.openmpi --allow-run-as-root -n 2 --host $(hostname):1,$FAR:1 --map-by node \
     --prtemca plm_ssh_agent /foreign/mpi-agent.sh \
     --mca pml ucx -x UCX_TLS=rc_v,self -x UCX_NET_DEVICES=$devices python3 -m mpi4py.bench $*" "$pattern"
-  # The daemon ends with its job; without a request the launcher waits for ever.
+  # The daemon ends with its job; without a request the launcher waits forever.
   [ $check_status = 0 ] || { kill $launcher; sed 's/^/  # daemon: /' $WORK/daemon; } 2>/dev/null
   wait $launcher
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """
-The limits that ibv_query_device() tells: queues of exactly these lengths, with requests of as many
-elements as told, are made, and longer ones are refused; so many READs may be outstanding, and so
-much device memory is there. Numbers of objects are of the whole device, which the kernel uses
-as well: that of address handles is approached. Argument: DEVICE, whose two ports are ACTIVE. Ends
-with 1 and a line for each limit that is not true.
+The limits that ibv_query_device() reports: queues of exactly these lengths, with requests of that
+many elements, can be made, and longer ones are refused; that many READs may be outstanding, and
+that much device memory can be allocated. Numbers of objects are those of the whole device, which
+the kernel uses as well, so the number of address handles is only approached. Argument: DEVICE,
+whose two ports are ACTIVE. Ends with 1 and a line for each limit that does not hold.
 """
 import sys
 
@@ -40,7 +40,7 @@ def makes(make):
 
 
 def judge(name, make):
-    """`make` takes the value: it succeeds with the limit, and not with the next one."""
+    """`make` takes the value: it succeeds with the limit, and fails with the next value."""
     limit = getattr(told, name)
     if not makes(lambda: make(limit)):
         untrue.append(f'{name} {limit} is too much')
@@ -95,7 +95,7 @@ def connected(reads, served):
 
 
 def read_in_pieces(count):
-    """A READ of a QP from itself, into so many elements."""
+    """A READ of a QP from itself, into that many elements."""
     qp = QP(pd, QPInitAttr(qp_type=e.IBV_QPT_RC, scq=cq, rcq=cq, cap=QPCap(max_send_sge=count)))
     attributes = QPAttr(port_num=1)
     attributes.dest_qp_num = qp.qp_num

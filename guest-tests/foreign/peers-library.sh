@@ -2,19 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # Functions for suites between two guests: the near one judges, the far one (far.sh) has the
-# servers. They take the place of those of run.sh, which reads this file when /foreign/settings has
-# a SIDE.
+# servers. They replace those of run.sh, which reads this file when /foreign/settings has a SIDE.
 
 exec 5<>/dev/virtio-ports/vuhca.peer
 # For commands of `check`.
 far="sh /foreign/ask-far.sh"
 
-# wait_far: the far guest answers when its adapter is ready.
+# wait_far: waits for the far guest, which answers when its adapter is ready.
 wait_far() {
   LIMIT=1200 run_limited "$far run true"
 }
 
-# run_client SERVER CLIENT: the server runs in the far guest.
+# run_client SERVER CLIENT: runs the client here and the server in the far guest.
 run_client() {
   $far start "$1"
   run_limited "exec $2" >$WORK/client 2>&1 </dev/null
@@ -25,7 +24,7 @@ run_client() {
 pair() {
   wanted "$1" || return 0
   run_client "$2" "$3"
-  # A server whose client has failed may wait for ever.
+  # A server whose client has failed may wait forever.
   [ $client_status = 0 ] && how=wait || how=kill
   $far $how >$WORK/server
   server_status=$?
@@ -35,7 +34,7 @@ pair() {
   fail "$1" $WORK/server $WORK/client
 }
 
-# serve NAME SERVER CLIENT: as `pair`, for a server that serves for ever: the client alone judges.
+# serve NAME SERVER CLIENT: as `pair`, for a server that serves forever: the client alone decides.
 serve() {
   wanted "$1" || return 0
   run_client "$2" "$3"
@@ -45,7 +44,7 @@ serve() {
   fail "$1" $WORK/server $WORK/client
 }
 
-# ask_host REQUEST: has the host do what scripts/foreign/peer-host.ts describes, and prints the
+# ask_host REQUEST: makes a request of scripts/foreign/peer-host.ts to the host, and prints the
 # answer.
 exec 4>&1
 ask_host() {
@@ -59,7 +58,7 @@ ask_host() {
   return 125
 }
 
-# check_capture NAME FILTER: passes when tshark takes packets since `ask_host capture` for FILTER.
+# check_capture NAME FILTER: passes when packets since `ask_host capture` match FILTER of tshark.
 check_capture() {
   wanted "$1" || return 0
   ask_host read "$2" >$WORK/host

@@ -33,7 +33,7 @@ if [ -z "$SHORT" ]; then
   pair rstream "rstream -S 4096 -C 20" "rstream -s $FAR -S 4096 -C 20"
 fi
 
-# The sender repeats: a receiver shows nothing to wait for before its first message.
+# The sender repeats, because a receiver prints nothing before its first message.
 if [ $LINK = InfiniBand ]; then
   $far begin "mckey -m 239.1.1.1 -b $FAR -C 1"
   check multicast-mckey "while $far run 'pgrep -x mckey' && ! mckey -m 239.1.1.1 -b $ADDRESS -s -C 1; do sleep 0.2; done; $far wait" "receiving"
@@ -42,7 +42,7 @@ else
   skip multicast-mckey "its multicast over RoCE needs a router"
 fi
 
-# rds NAME: a test of rds-pair.py. The server says when it is bound.
+# rds NAME: a test of rds-pair.py. The server reports when it is bound.
 rds() {
   wanted "rds-$1" || return 0
   $far begin "python3 /foreign/rds-pair.py serve $FAR"
@@ -55,7 +55,7 @@ rds() {
 if has_capability MEM_MGT_EXTENSIONS && $far run "ibv_devinfo -v -d $FAR_DEVICE | grep MEM_MGT_EXTENSIONS" >/dev/null; then
   modprobe rds_rdma && $far run "modprobe rds_rdma"
   for test in messages order write read; do rds $test; done
-  # Its listener would look like that of a server.
+  # Its listener would be taken for that of a server.
   unload="modprobe -r rds_rdma"
   check rds-unload "$unload && $far run '$unload'"
 else
@@ -90,8 +90,8 @@ check ping-connected "ping -c 3 -s 30000 -W 60 $FAR" " 0% packet loss"
 iperf iperf3-connected
 connect datagram 2044
 
-# A manager in this guest in place of the built-in one: the far guest is told, and connections are
-# made under it and afterwards. LIDs are as sysfs shows them.
+# A manager in this guest in place of the built-in one: the far guest learns of it, and connections
+# are made while it manages and afterwards. LIDs are as sysfs shows them.
 port=/sys/class/infiniband/$DEVICE/ports/$PORT
 far_port=/sys/class/infiniband/$FAR_DEVICE/ports/$PORT
 far_manager="$far run 'cat $far_port/sm_lid'"

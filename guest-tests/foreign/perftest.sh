@@ -3,7 +3,7 @@
 #
 # perftest: latency and bandwidth of all verbs over RC, UC and UD, all sizes from 2 bytes to 8 MiB,
 # by events, with several queue pairs, with a shared receive queue, and connected by the connection
-# manager. Figures are not judged here, only that each run ends well. run.sh reads it.
+# manager. Only the success of each run is judged here, not its figures. run.sh reads it.
 
 # perf NAME PROGRAM OPTION...
 perf() {
@@ -42,8 +42,8 @@ perf ud-send-bw ib_send_bw $few -c UD
 perf ud-send-bw-all-sizes ib_send_bw -a -n 5 -c UD
 perf ud-send-lat-all-sizes ib_send_lat -a -n 5 -c UD
 
-# perftest arms a completion queue before it polls it, so an event may be that of an entry which it
-# takes then. It goes on when the next poll finds nothing, and a queue of one request is full.
+# perftest arms a completion queue before it polls it, so an event may belong to an entry that it
+# then takes. It goes on when the next poll finds nothing, and a queue of one request is full.
 events="$few -e -t 16"
 for service in RC UC UD; do
   prefix=$(echo $service | tr A-Z a-z)

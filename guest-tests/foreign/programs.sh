@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# Programs that other people measure, look up paths, serve and watch with, each judged by its own
-# verdict: qperf, the XRC client of librdmacm, sockets that a preloaded library carries over RDMA,
-# fio's own RDMA engine, NetPIPE on MPICH, HPC Challenge on Open MPI, tgt with libiscsi, ibacm,
-# node_exporter. run.sh reads it.
+# Programs of others for measurements, path look-ups, services and monitoring, each judged by its
+# own verdict: qperf, the XRC client of librdmacm, sockets that a preloaded library carries over
+# RDMA, fio's own RDMA engine, NetPIPE on MPICH, HPC Challenge on Open MPI, tgt with libiscsi,
+# ibacm, node_exporter. run.sh reads it.
 
-# The server of qperf serves for ever. Tests that begin with `ver_` check the data.
+# The server of qperf serves forever. Tests that begin with `ver_` check the data.
 for test in rc_lat rc_bi_bw uc_bw ud_lat rc_rdma_write_poll_lat rc_rdma_read_bw ver_rc_compare_swap ver_rc_fetch_add; do
   serve qperf-$test "qperf" "qperf $ADDRESS -t 1 -i $DEVICE:$PORT -ri $DEVICE:$PORT $test"
   [ -z "$SHORT" ] || break
@@ -37,7 +37,7 @@ done
 pair fio-rdma-send "$fio --iodepth=64 --name=receiver --rw=read" \
   "$fio --iodepth=4 --name=sender --rw=write --verb=send --hostname=$ADDRESS"
 
-# NetPIPE compares what comes back, size by size; without shared memory all of it is RDMA.
+# NetPIPE compares the returned data, size by size; without shared memory all of it goes by RDMA.
 check mpich-netpipe "UCX_TLS=rc_v,self UCX_NET_DEVICES=$DEVICE:$PORT mpiexec.mpich -n 2 NPmpich2 -i -u 4096 -o $WORK/netpipe" \
   "Integrity check passed"
 
@@ -85,7 +85,7 @@ END
 check hpcc "cd $WORK/hpcc && LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/blas mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 --mca pml ucx -x UCX_TLS=rc_v,self \
   -x UCX_NET_DEVICES=$DEVICE:$PORT hpcc && cat hpccoutf.txt" "^Success=1"
 
-# Target and initiator of iSER, both in user space. tgt lets an initiator in when it is bound by its
+# Target and initiator of iSER, both in user space. tgt accepts an initiator when it is bound by its
 # address and by its name, and answers "target not found" to all others.
 IQN=iqn.2026-11.vuhca:tgt INITIATOR=iqn.2026-11.vuhca:libiscsi
 truncate -s 8M $WORK/tgt-disk
@@ -114,7 +114,7 @@ else
   skip ibacm "paths over Ethernet are not those of subnet administration"
 fi
 
-# This version wants counters of the hardware from each device whose name begins with mlx5_, and
+# This version expects counters of the hardware from each device whose name begins with mlx5_, and
 # otherwise finds no device at all.
 if [ $ADAPTER = mlx5 ] && [ ! -d /sys/class/infiniband/$DEVICE/ports/$PORT/hw_counters ]; then
   skip node-exporter "the device has no hw_counters, without which this version reads none of mlx5"

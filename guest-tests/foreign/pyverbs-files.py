@@ -21,7 +21,7 @@ from importlib.machinery import SourceFileLoader
 sys.path.insert(0, "tests")
 from args_parser import parser
 
-# Tests choose attributes at random, and skip what they cannot have: each run chooses the same.
+# Tests choose attributes at random, and skip unsupported ones, so each run chooses the same.
 SEED = 1
 
 limit, output, messages = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])

@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # The tests of pyverbs as Debian's package has them, a process per file (pyverbs-files.py): with
-# Python 3.12 and later a process may end in a fault after tests that were skipped, although they
-# ran well. Results are read from the text that unittest prints. Files for devices of other vendors
-# are left out, as are those that share memory with a GPU. run.sh reads it.
+# Python 3.12 and later a process may end in a fault after tests that were skipped, although all
+# others passed. Results are read from the text that unittest prints. Files for devices of other
+# vendors are left out, as are those that share memory with a GPU. run.sh reads it.
 
 FOLDER=$WORK/rdma-core
 [ -d $FOLDER ] || cp -r /usr/share/doc/rdma-core $FOLDER
 
-# Three tests want huge pages, and are skipped without them. Memory that was in use lies in pieces:
-# the kernel releases it and joins them first.
+# Three tests need huge pages, and are skipped without them. Used memory is fragmented, so the
+# kernel first releases and compacts it.
 echo 3 >/proc/sys/vm/drop_caches
 echo 1 >/proc/sys/vm/compact_memory
 echo 16 >/proc/sys/vm/nr_hugepages 2>/dev/null
@@ -30,7 +30,7 @@ read_results() {
     END { if (name != "") print "bad", name, "unfinished" }' $WORK/pyverbs
 }
 
-# excuse TEST: why its failure is not the adapter's, or nothing.
+# excuse TEST: prints why its failure is not the adapter's, or nothing.
 excuse() {
   case "$ADAPTER $1" in
     "mthca cq.resize_cq")
@@ -48,8 +48,8 @@ ordinary_limit=$LIMIT LIMIT=1200
 if [ -n "$SHORT" ]; then files="test_pd test_cq test_qp"; else
   files=$(cd $FOLDER/tests && ls test_*.py | grep -Ev "cuda|$others" | sed 's/\.py$//')
 fi
-# The runner has imported all files, and ends with its standard input. Descriptor 3 reads as well:
-# a write to a runner that has failed does not end this shell then.
+# The runner has imported all files, and ends when its standard input closes. Descriptor 3 reads as
+# well: a write to a runner that has failed does not end this shell then.
 rm -f $WORK/files $WORK/statuses
 mkfifo $WORK/files $WORK/statuses
 (cd $FOLDER && exec python3 -W ignore /foreign/pyverbs-files.py $LIMIT $WORK/pyverbs $MESSAGES --dev $DEVICE \

@@ -10,7 +10,7 @@ import socket
 import struct
 import sys
 
-# Of the kernel's rds.h.
+# Constants of the kernel's rds.h.
 SOL_RDS = 276
 RDMA_ARGS, RDMA_DEST, RDMA_MAP, RDMA_STATUS = 1, 2, 3, 4
 WRITES, NOTIFY_ME = 1, 0x20
@@ -60,7 +60,7 @@ class Region:
 
 
 def serve(address):
-    """Sends back what comes, unless it has a region: that is written or read."""
+    """Sends back each datagram; if it names a region, writes or reads that instead."""
     one = make_socket(address, PORT)
     print('serves', flush=True)
     while True:

@@ -5,14 +5,15 @@
 # each suite. /foreign/settings names the adapters and the suites; a suite is a file NAME.sh beside
 # this one. scripts/foreign packs them all and reads the report.
 #
-# Functions for suites: `check` runs a command, `pair` a server and its client, `skip` says why a
-# test cannot run; `pass`, `fail` and `excused` report what a suite has judged itself. Between two
-# guests /foreign/settings has a SIDE, and peers-library.sh replaces some of these functions.
+# Functions for suites: `check` runs a command, `pair` a server and its client, `skip` tells why a
+# test cannot run; `pass`, `fail` and `excused` report results that a suite has judged itself.
+# Between two guests /foreign/settings has a SIDE, and peers-library.sh replaces some of these
+# functions.
 
 . /foreign/settings
 . /foreign/adapter.sh
 
-# A command that takes longer is stuck: a wide bound, because a machine may be busy.
+# A command that takes longer is stuck. The bound is wide, because a machine may be busy.
 LIMIT=${LIMIT:-1200}
 WORK=/tmp/foreign
 mkdir -p $WORK
@@ -23,9 +24,9 @@ result() {
 }
 pass() { result ok "$1"; }
 skip() { ! wanted "$1" || result ok "$1 # SKIP $2"; }
-# excused NAME REASON: it failed, and the reason, `driver: ...`, is not the adapter.
+# excused NAME REASON: the test failed for a reason, `driver: ...`, other than the adapter.
 excused() { result "not ok" "$1 # XFAIL $2"; }
-# fail NAME FILE...: the ends of the files say why.
+# fail NAME FILE...: the ends of the files show why.
 fail() {
   failed_name=$1
   shift
@@ -33,7 +34,7 @@ fail() {
   result "not ok" "$failed_name"
 }
 
-# Whether the test $1 is to run: all, or those whose names match the expression $TESTS.
+# Succeeds when the test $1 is to run: all, or those whose names match the expression $TESTS.
 wanted() {
   [ -z "$TESTS" ] || echo "$1" | grep -Eq -- "$TESTS"
 }
@@ -43,7 +44,8 @@ run_limited() {
   timeout --kill-after=5 "$LIMIT" sh -c "$1"
 }
 
-# start_server COMMAND: in the background, as process $server. `timeout` passes a signal on.
+# start_server COMMAND: starts it in the background, as process $server. `timeout` passes a signal
+# on.
 start_server() {
   listeners_before=$(listeners)
   timeout --kill-after=5 "$LIMIT" sh -c "exec $1" >$WORK/server 2>&1 </dev/null &
@@ -63,9 +65,9 @@ check() {
   fail "$1" $WORK/output
 }
 
-# Whether a server waits for clients: on a TCP port, or by the connection manager. Targets of the
-# kernel that were there before it do not count. A socket is told by its inode: a server may listen
-# where the socket of the one before it was still open.
+# Succeeds when a server waits for clients, on a TCP port or by the connection manager. Earlier
+# targets of the kernel do not count. A socket is identified by its inode: a server may listen where
+# the socket of an earlier one is still open.
 listeners() {
   ss -Hltne | awk 'match($0, /ino:[0-9]+/) { print $4, substr($0, RSTART, RLENGTH) }'
   rdma resource show cm_id 2>/dev/null | grep LISTEN
@@ -74,7 +76,7 @@ stream_listens() { listeners | grep -qvxF "$listeners_before"; }
 # Suites replace it for servers of other kinds.
 listens() { stream_listens; }
 
-# Whether a process runs: one that has ended may not be reaped yet.
+# Succeeds while a process runs: one that has ended may not be reaped yet.
 alive() {
   [ -d "/proc/$1" ] && ! grep -q '^State:.*Z' "/proc/$1/status"
 }
@@ -95,7 +97,7 @@ run_client() {
 }
 
 # Children of a server may close its sockets after its end, and the next one could not listen there.
-# A listener that is left over must not stop all other tests.
+# A leftover listener must not stop all other tests.
 wait_closed() {
   closed_polls=0
   while listens && [ $closed_polls -lt 200 ]; do
@@ -108,7 +110,7 @@ wait_closed() {
 pair() {
   wanted "$1" || return 0
   run_client "$2" "$3"
-  # A server whose client has failed may wait for ever.
+  # A server whose client has failed may wait forever.
   [ $client_status = 0 ] || kill $server 2>/dev/null
   wait $server
   server_status=$?
@@ -119,7 +121,7 @@ pair() {
   fail "$1" $WORK/server $WORK/client
 }
 
-# serve NAME SERVER CLIENT: as `pair`, for a server that serves for ever: the client alone judges.
+# serve NAME SERVER CLIENT: as `pair`, for a server that serves forever: the client alone decides.
 serve() {
   wanted "$1" || return 0
   run_client "$2" "$3"
@@ -131,7 +133,8 @@ serve() {
   fail "$1" $WORK/server $WORK/client
 }
 
-# print_figure NAME ADAPTER COLUMN: a value of the last row that the client of perftest printed.
+# print_figure NAME ADAPTER COLUMN: prints a value of the last row that the client of perftest
+# printed.
 print_figure() {
   awk -v column="$3" -v head="  # figure $1 $2" '
     /^ *[0-9]+ +[0-9]+ +[0-9.]+ / { value = $column }

@@ -5,7 +5,7 @@
 # port 20049. storage.sh reads it.
 
 EXPORT=/srv/export
-# Without a record of earlier clients nobody reclaims anything, so the time of grace may end.
+# Without a record of earlier clients no client reclaims state, so the grace period may end.
 $far run "modprobe -a nfsd rpcrdma && mkdir -p $EXPORT /var/lib/nfs/v4recovery /run/rpc_pipefs && touch /var/lib/nfs/etab /var/lib/nfs/rmtab /etc/exports &&
   mount -t tmpfs tmpfs $EXPORT && { mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd; } &&
   exportfs -o rw,fsid=0,no_root_squash,no_subtree_check,insecure '*:$EXPORT' && rpc.mountd --no-nfs-version 3 &&

@@ -4,7 +4,7 @@
 # Storage between two guests: the far one is the target with a disk in memory, the near one the
 # initiator, where fio writes, reads back and compares. NVMe over RDMA, iSER, SRP and NFS, all with
 # the kernel's own targets. Without fast registration the initiators of all but SRP refuse a device;
-# then the kernel's message is the reason to skip. run.sh reads it.
+# the kernel's message is then the reason to skip. run.sh reads it.
 
 TARGET=/sys/kernel/config/target
 IQN=iqn.2026-11.vuhca:disk
@@ -21,7 +21,7 @@ verify_on() {
   check "$1-verify-mixed" "fio --name=mixed --rw=randrw --bsrange=512-64k --iodepth=8 --size=4M $on"
 }
 
-# verify NAME: on the disk that has come, and then with a file system on it.
+# verify NAME: does so on the new disk, and then in a file system on it.
 verify() {
   verify_on "$1" "--filename=/dev/$new_disk"
   [ -z "$SHORT" ] || return 0
@@ -34,11 +34,11 @@ LIO="mkdir -p $TARGET/core/iblock_0/disk && cd $TARGET/core/iblock_0/disk && { [
   { echo udev_path=$DISK >control && echo 1 >enable; }; }"
 
 modprobe sd_mod
-# Initiators give address resolution a second or two, which a busy machine may need for itself.
+# Initiators allow address resolution a second or two, which may be too short on a busy machine.
 run_limited "until ping -c 1 -W 5 $FAR; do :; done" >/dev/null
 $far run "$PREPARE_DISK" >$WORK/output || fail target-disk $WORK/output
 
-# An expression for names of tests that names no protocol of storage runs them all.
+# An expression for names of tests that names no storage protocol runs them all.
 for protocol in nvme srp iser nfs; do
   case $TESTS in
     *nvme* | *srp* | *iser* | *nfs*) echo "$TESTS" | grep -q $protocol || continue ;;

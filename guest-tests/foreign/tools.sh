@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# The tools with which users look at a device: rdma, ip, ethtool, devlink, lspci. What each prints
-# is compared with sysfs or with another tool. run.sh reads it.
+# The tools that show users a device: rdma, ip, ethtool, devlink, lspci. The output of each is
+# compared with sysfs or with another tool. run.sh reads it.
 
 if [ $LINK != InfiniBand ]; then
   skip tools "soft-RoCE is no PCI device"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# The example programs of libibverbs: what the device says of itself, and ping-pong of all services,
-# with polling and with events, and with a check of the data. run.sh reads it.
+# The example programs of libibverbs: attributes of the device, and ping-pong of all services, with
+# polling and with events, and with a check of the data. run.sh reads it.
 
 # ping_pong SERVICE NAME OPTION...
 ping_pong() {
@@ -26,8 +26,8 @@ else
   skip xsrq-pingpong "the device has no XRC"
 fi
 
-# Ours, not of libibverbs: attributes that its manual pages call ignored, limits, counters, which
-# pages of device memory a process can map, and moderated events.
+# Programs of ours, not of libibverbs: attributes that its manual pages call ignored, limits,
+# counters, pages of device memory that a process can map, and moderated events.
 if [ "$ADAPTER" = vuhca ]; then
   check ignored-attributes "python3 -W ignore /foreign/ignored-attributes.py $DEVICE"
   [ -n "$SHORT" ] || check limits-as-told "python3 -W ignore /foreign/limits.py $DEVICE"
