@@ -9,16 +9,19 @@ import { hasQemuAborted, runPastOthersFaults } from './harness/others-faults.ts'
 import { report } from './harness/report.ts';
 import { combinedRun, orderedRun } from './seeded-runs.ts';
 
-/** The fewest buffers and credits possible: commands are refused, wait and fall back everywhere. */
+/**
+ * The smallest possible numbers of buffers and credits: commands are refused, wait and fall back
+ * everywhere.
+ */
 const SCARCE = [
   ...['--pcbs', '4', '--pcb-guaranteed', '2,1', '--scheduler-buffers', '1'],
   ...['--execution-credits', '1', '--completion-credits', '1', '--port-queue', '2'],
 ];
 
-/** Runs in which QEMU may abort by itself, and the one that counts. */
+/** Number of runs in which QEMU may abort by itself, plus the one that counts. */
 const ATTEMPTS = 11;
 
-// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+// The session ends a guest that falls silent; no other bound holds on a busy machine.
 t.setTimeout(0);
 
 t.test('commands and their copies, with the fewest resources', async (t) => {

@@ -9,10 +9,10 @@ import { runGuestCases } from './harness/kernel-cases.ts';
 import { report } from './harness/report.ts';
 import { LONG_SUITES } from './long-suites.ts';
 
-/** Datagrams of the bulk tests; guest.long.ts has those of the acceptance criteria. */
+/** Datagrams of the bulk tests; guest.long.ts sends as many as the acceptance criteria say. */
 const COUNT = 200;
 
-// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+// The session ends a guest that falls silent; no other bound holds on a busy machine.
 t.setTimeout(0);
 
 t.test('the suites that are short, with the default adapter', async (t) => {

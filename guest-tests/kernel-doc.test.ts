@@ -12,7 +12,7 @@ import { provideKernelToolchain } from '../qemu/setup/kernel-toolchain.ts';
 import { tryRun } from '../qemu/setup/tools/command.ts';
 
 const DRIVER = fileURLToPath(new URL('driver', import.meta.url));
-/** Generated: its comments stand beside each member. */
+/** Generated: its comments are beside each member. */
 const GENERATED = 'vuhca_hw.h';
 
 // The first run downloads the toolchain.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The driver passes its suites on the other kernels of Debian: the oldest that it supports, and the
- * newest of the backports. It compiles there without warnings. guest.test.ts and guest.long.ts have
- * Debian 13's. With VUHCA_LARGE the others run the suites that take long, too.
+ * newest of the backports. It compiles there without warnings. guest.test.ts and guest.long.ts cover
+ * Debian 13's kernel. With VUHCA_LARGE the others also run the suites that take long.
  */
 import t from 'tap';
 import { runGuestCases } from './harness/kernel-cases.ts';
@@ -12,7 +12,7 @@ import { LONG_SUITES } from './long-suites.ts';
 /** Datagrams of the bulk tests, as in guest.test.ts. */
 const COUNT = 200;
 
-// A silent guest is ended by its session.
+// The session ends a silent guest.
 t.setTimeout(0);
 
 const [which, without] = process.env.VUHCA_LARGE ? ['every suite', []] : ['the suites that are short', LONG_SUITES];

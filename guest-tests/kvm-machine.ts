@@ -20,7 +20,7 @@ import { asStock, packJob } from './harness/guest-image.ts';
 /** The root of the clone; commands run in it. */
 export const CLONE = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
 
-/** The end of a command, and all that it wrote. */
+/** The exit status of a command, and all its output. */
 export interface MachineResult {
   readonly status: number;
   readonly output: string;
@@ -84,7 +84,7 @@ function secondDisk(image: string): string[] {
   return ['-drive', drive, '-device', 'virtio-blk-pci,drive=folders'];
 }
 
-/** Reads what kvm-machine.sh says, until the machine ends. */
+/** Reads the output of kvm-machine.sh, until the machine ends. */
 async function collect(guest: Guest, onLine: (line: string) => void): Promise<MachineResult[]> {
   const results: MachineResult[] = [];
   let output = '';

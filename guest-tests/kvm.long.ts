@@ -9,12 +9,12 @@ import t, { type Test } from 'tap';
 import { tryRun } from '../qemu/setup/tools/command.ts';
 import { CLONE, runUnderKvm } from './kvm-machine.ts';
 
-// A machine that is emulated, and a guest in it, run at their pace.
+// An emulated machine, and a guest in it, are slow.
 t.setTimeout(0);
 
 const isLarge = process.env.VUHCA_LARGE !== undefined;
 const large = isLarge ? {} : { skip: 'a machine in a machine takes minutes: set VUHCA_LARGE' };
-/** Settings of a run of this host that the machine does not take over. */
+/** Settings of a run on this host that the machine does not get. */
 const CHOICES = ['QEMU', 'LIBVFIO_USER', 'VUHCA_KERNEL'] as const;
 /** The guest in the emulated machine is silent while it boots. */
 const SILENCE_SECONDS = 3600;

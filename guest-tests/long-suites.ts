@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Suites that `npm test` leaves to the long tests, because they take the longest: guest.test.ts
- * runs all others, guest.long.ts these, on the same kernel.
+ * Suites that `npm test` leaves to the long tests, because they take longest: guest.long.ts runs
+ * these, guest.test.ts all others, on the same kernel.
  */
 export const LONG_SUITES = [
   ...['pipeline', 'overload', 'connected_breaks', 'share_files', 'once', 'polling'],

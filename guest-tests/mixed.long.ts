@@ -30,14 +30,14 @@ const TOPOLOGY = {
 };
 const PROGRAM = 'mixed-peer.py';
 const BYTES = 5000;
-/** Of two devices with our adapter, and between them. */
+/** Connections of two devices with our adapter, and between them. */
 const RESULTS = 2 * 6 + 3;
 /** 4 s: a guest on a busy machine must not use up the retries. */
 const PATIENT_TIMEOUT = 20;
 const MEMORY_MIB = 1024;
 const ACCESS = AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ;
 
-// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+// The session ends a guest that falls silent; no other bound holds on a busy machine.
 t.setTimeout(0);
 
 /** The end of the connections at adapter v. */
@@ -45,7 +45,7 @@ class OwnEnd {
   readonly #status: () => Promise<StatusReport>;
   readonly #access: VfioUserAccess;
   readonly #createQueuePair: () => DriverQueuePair;
-  /** That of the newest connection. */
+  /** Length of the newest connection. */
   #qp: DriverQueuePair | undefined;
   readonly #keys: ReturnType<Driver['createDmaRegion']>;
   readonly #memory: ReturnType<Driver['createBuffer']>;
@@ -112,7 +112,7 @@ t.test('stock drivers and our adapter have reliable connections', async (t) => {
       guest: { disk: parts.disk, memoryMiB: MEMORY_MIB },
       cleared: true,
       device: { topology: TOPOLOGY },
-      // The third one is that of this test.
+      // The third one is the connection of this test.
       functions: [0, 1],
       onDevice: async (device) => {
         own = await OwnEnd.start(device);

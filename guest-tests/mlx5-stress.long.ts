@@ -4,14 +4,14 @@
  * loaded, programs killed in the middle of traffic, link flaps and fatal errors under IPoIB, one
  * function that ends while the other has traffic, and a process that writes at random into its
  * queues and its page of the device, with nothing left in device or kernel afterwards and no
- * complaint of the kernel. `MLX5_STRESS` sets the rounds of each: an acceptance runs
+ * complaint of the kernel. `MLX5_STRESS` sets the rounds of each part; the acceptance criteria say
  * 100,100,50,4,20. `SEED` is the seed of the hostile process.
  */
 import t from 'tap';
 import { readRounds, runStress } from './stress-run.ts';
 
 const CAUSES = ['internal', 'processor', 'hardware', 'temperature'];
-/** The start, six parts, and what each has left. */
+/** Results of the start and six parts, and the check after each. */
 const CHECKS = 13;
 const [reloads = 1, kills = 2, flaps = 2, failures = 1, hostile = 1] = readRounds('MLX5_STRESS');
 const SEED = Number(process.env.SEED ?? 1);
@@ -21,7 +21,7 @@ const TOPOLOGY = {
   links: [{ ports: ['card:1', 's'] }, { ports: ['card/1:1', 's'] }],
 };
 
-// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+// The session ends a guest that falls silent; no other bound holds on a busy machine.
 t.setTimeout(0);
 
 t.test('the stock driver under stress', async (t) => {

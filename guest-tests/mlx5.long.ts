@@ -15,7 +15,7 @@ const TOPOLOGY = {
   subnet: 'fixed',
 };
 
-// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+// The session ends a guest that falls silent; no other bound holds on a busy machine.
 t.setTimeout(0);
 
 for (const kernel of [DEFAULT_KERNEL, 'bookworm', 'backports'])

@@ -5,7 +5,7 @@
  * of files. A file may use its own functions and variables and those of files before it. Use of a
  * later file's name, a call or a variable, fails the test. Callbacks handed over at run time need
  * no name of the other file, so they may point up. Definitions are read from the text, where they
- * begin a line; what a linker sees of the modules is the same.
+ * begin a line; a linker would see the same.
  */
 
 import { readdirSync, readFileSync } from 'node:fs';

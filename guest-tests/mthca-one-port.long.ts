@@ -10,7 +10,7 @@ import t from 'tap';
 import { DeviceProcess } from './harness/device-process.ts';
 import { checkStockDrivers } from './stock-driver-run.ts';
 
-// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+// The session ends a guest that falls silent; no other bound holds on a busy machine.
 t.setTimeout(0);
 
 t.test('the stock driver on mthca-one-port', async (t) => {

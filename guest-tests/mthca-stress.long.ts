@@ -2,7 +2,8 @@
 /**
  * Debian's ib_mthca under stress: removed and loaded, programs killed in the middle of traffic,
  * link flaps and fatal errors under IPoIB, with nothing left in device or kernel afterwards and no
- * complaint of the kernel. `MTHCA_STRESS` has more rounds of each: 100,100,50,4 take 20 minutes.
+ * complaint of the kernel. `MTHCA_STRESS` sets the rounds of each part: 100,100,50,4 take 20
+ * minutes.
  */
 import t from 'tap';
 import { readRounds, runStress } from './stress-run.ts';
@@ -10,7 +11,7 @@ import { readRounds, runStress } from './stress-run.ts';
 const CAUSES = ['internal', 'bus', 'memory', 'parity'];
 const [reloads = 3, kills = 4, flaps = 5, failures = 1] = readRounds('MTHCA_STRESS');
 
-// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+// The session ends a guest that falls silent; no other bound holds on a busy machine.
 t.setTimeout(0);
 
 t.test('the stock driver under stress', async (t) => {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Debian's unmodified driver ib_mthca in a real guest, on a device with two ports that are cabled
- * to each other. mthca-one-port.long.ts has the other form of the device.
+ * to each other. mthca-one-port.long.ts covers the device with one port.
  */
 import t from 'tap';
 import { checkStockDrivers } from './stock-driver-run.ts';
 
-// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+// The session ends a guest that falls silent; no other bound holds on a busy machine.
 t.setTimeout(0);
 
 t.test('the stock driver on mthca', async (t) => {

@@ -3,8 +3,7 @@
  * Two guests on two adapters that run the suite "peer" against each other. The adapters are in one
  * process, joined by two switches with the built-in subnet manager and by bad links; or in two
  * processes, joined by a socket link and by one that is cut while it carries traffic. The host
- * carries the words of the guests to each other. Called by peers.test.ts, switches.long.ts and
- * vswitch.long.ts.
+ * carries words between the guests. Called by peers.test.ts, switches.long.ts and vswitch.long.ts.
  */
 import { join } from 'node:path';
 import { ControlClient } from '../device/process/control/control-client.ts';
@@ -26,7 +25,7 @@ export interface PeerRun {
    */
   readonly good: readonly LinkReport[];
   readonly bad: readonly LinkReport[];
-  /** How often a guest has had a link cut. */
+  /** Number of times that a guest has had a link cut. */
   readonly cuts: number;
 }
 

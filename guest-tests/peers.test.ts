@@ -8,7 +8,7 @@ import t from 'tap';
 import { reportPeers } from './peer-report.ts';
 import { runPeers } from './peer-run.ts';
 
-// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+// The session ends a guest that falls silent; no other bound holds on a busy machine.
 t.setTimeout(0);
 
 t.test('two adapters in two processes', async (t) => {

@@ -11,7 +11,7 @@ import t from 'tap';
 
 const SOURCE = fileURLToPath(new URL('wraps/pio-wraps.c', import.meta.url));
 const FLAGS = ['-std=gnu11', '-O1', '-Wall', '-Wextra', '-Werror', '-Wno-sign-compare', '-fsanitize=undefined'];
-/** Headers of the kernel that vuhca_pio.h includes: kernel.h has what is needed of them. */
+/** Headers of the kernel that vuhca_pio.h includes; kernel.h has the parts that are needed. */
 const HEADERS = ['list', 'spinlock', 'wait', 'workqueue'];
 const WRAP = 2 ** 32;
 

@@ -9,10 +9,12 @@ import t from 'tap';
 import { runStress } from './stress-run.ts';
 
 const TESTS = process.env.VALGRIND_TESTS ?? 'test_cq test_cqex test_qpex';
-/** Active ports, seven pairs of programs, pyverbs, and the program whose device is reset. */
+/**
+ * Results: active ports, seven pairs of programs, pyverbs, and the program whose device is reset.
+ */
 const CHECKS = 10;
 
-// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+// The session ends a guest that falls silent; no other bound holds on a busy machine.
 t.setTimeout(0);
 
 const isLarge = process.env.VUHCA_LARGE !== undefined;

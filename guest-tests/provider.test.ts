@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The user-space provider as libibverbs of the guest can load it: compiled without a warning, bound
- * to libibverbs' interface of providers, with no symbols of its own to the outside, and with no
- * symbol of a C library newer than that of the guest, whatever this machine has. And its choice
- * between doorbell and none, in a program of this machine.
+ * to libibverbs' interface of providers, without exported symbols of its own, and with no symbol of
+ * a C library newer than that of the guest, whatever this machine has. A program of this machine
+ * tests its choice between ringing a doorbell and leaving the tail to the adapter.
  */
 import { fileURLToPath } from 'node:url';
 import t from 'tap';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Runs of suites on memory that lags or combines stores, drawn by a seed: one seed each in
+ * Runs of suites with delayed writes or combined stores, drawn by a seed: one seed each in
  * guest-variants.long.ts, more in seeds.long.ts.
  */
 import type { CaseOptions } from './harness/kernel-cases.ts';
@@ -20,7 +20,7 @@ const ORDERED_COUNT = 500;
 const COMBINED_COUNT = 200;
 
 /**
- * Memory on which writes of the adapter appear late and out of order, and send contexts whose
+ * Memory in which writes of the adapter appear late and out of order, and send contexts whose
  * packets leave in any order.
  */
 export function orderedRun(seed: number): CaseOptions {

@@ -5,7 +5,7 @@ import { runGuestCases } from './harness/kernel-cases.ts';
 import { report } from './harness/report.ts';
 import { orderedRun } from './seeded-runs.ts';
 
-// A silent guest is ended by its session.
+// The session ends a silent guest.
 t.setTimeout(0);
 
 t.test('memory that lags and is disordered, a further seed', async (t) => {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A guest whose system sleeps, and the host that wakes it: in the guest `adapter wake memory` or
- * `adapter wake idle` comes before the sleep. The host sees that the guest sleeps, so no time
- * decides. `adapter answers` asks whether the adapter still works. Called by suspend.long.ts.
+ * `adapter wake idle` precedes the sleep. The host sees when the guest sleeps, so nothing depends
+ * on time. `adapter answers` asks whether the adapter still works. Called by suspend.long.ts.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ControlClient } from '../device/process/control/control-client.ts';
@@ -11,8 +11,8 @@ import type { GuestRunOptions } from './harness/guest-run.ts';
 
 const POLL_MS = 100;
 /**
- * To compress an image of memory takes an emulated processor longer than to write it. A self test
- * keeps a processor busy for so many seconds, 5 by default.
+ * An emulated processor takes longer to compress an image of memory than to write it. A self test
+ * keeps a processor busy for this many seconds, 5 by default.
  */
 const APPEND = 'hibernate=nocompress suspend.pm_test_delay=1';
 
@@ -28,7 +28,7 @@ export function makeSleepOptions(extra: readonly string[] = []): GuestRunOptions
     onGuest: (started) => {
       guest = started;
     },
-    // A port that stayed open over a sleep takes no more input, so init.sh would wait for ever.
+    // A port that stayed open over a sleep takes no more input, so init.sh would wait forever.
     onReport: (line) => {
       if (line.startsWith('@vuhca exit ')) guest?.qmp.execute('quit').catch(() => {});
     },
@@ -61,9 +61,9 @@ function wakeFromMemory({ qmp }: Guest): void {
 }
 
 /**
- * QEMU does not know that a guest is idle, but Linux takes devices to D3hot as its last step before
- * it is. A button that is pressed earlier would keep the guest awake. After a sleep in memory the
- * button does not wake a guest any more, so the idle sleep must come first.
+ * QEMU does not know when a guest is idle, but the last step of Linux before that takes devices to
+ * D3hot. A button that is pressed earlier would keep the guest awake. After a sleep in memory the
+ * button no longer wakes a guest, so the idle sleep must come first.
  */
 async function wakeFromIdle({ qmp, whenExited }: Guest, client: ControlClient): Promise<void> {
   let ended = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Our verbs for ten minutes: Debian's programs in turns beside traffic by IP. Nothing is left, and
- * the process of the adapter does not grow. `SOAK_MINUTES` has another time.
+ * Our verbs for ten minutes: Debian's programs in turns beside traffic by IP. Nothing may be left,
+ * and the process of the adapter may not grow. `SOAK_MINUTES` sets another time.
  */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
@@ -9,11 +9,11 @@ import { runStress } from './stress-run.ts';
 
 const MINUTES = Number(process.env.SOAK_MINUTES ?? 10);
 const ROUND = /^# round \d+,/;
-/** The memory of a process varies with the collection of garbage. */
+/** The memory of a process varies with garbage collection. */
 const GROWTH_MAX = 1.25;
 const SPREAD_MIB = 32;
 
-// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+// The session ends a guest that falls silent; no other bound holds on a busy machine.
 t.setTimeout(0);
 
 const isLarge = process.env.VUHCA_LARGE !== undefined;

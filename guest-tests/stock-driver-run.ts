@@ -18,12 +18,12 @@ import { report } from './harness/report.ts';
 
 const SCRIPT = 'stock-driver.sh';
 const MEMORY_MIB = 768;
-/** How the script begins a line with a time. */
+/** Prefix of a line of the script with a time. */
 const TIME = '  # time: ';
 /** Results that the script prints for each device, and one more where there is devlink. */
 const CHECKS = 10;
 const DEVLINK = 'usr/sbin/devlink';
-/** Runs that others' faults may spoil. */
+/** Number of runs that faults of others may spoil. */
 const ATTEMPTS = 4;
 /** Default prefix of a subnet. */
 const PREFIX = 'fe80:0000:0000:0000';
@@ -70,16 +70,16 @@ export interface StockDevice {
   readonly firmware: string;
   /** 16 hexadecimal digits; the default one of devices when absent. */
   readonly nodeGuid?: string;
-  /** Of port 1; 1 when absent. */
+  /** LID of port 1; 1 when absent. */
   readonly lid?: number;
 }
 
-/** The devices of a guest, one of each driver. */
+/** The devices of a guest, one for each driver. */
 export interface StockRun {
   readonly devices: readonly StockDevice[];
   /** The adapters of these devices, in their order, then others that no guest uses. */
   readonly adapters: DeviceStart;
-  /** As resolveGuestKernel() takes it; Debian 13's when absent. */
+  /** Kernel, as resolveGuestKernel() takes it; Debian 13's when absent. */
   readonly kernel?: string;
 }
 

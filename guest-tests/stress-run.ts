@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A script of guest-tests/cases that puts stress on an adapter from Debian's user space, with
- * stress-library.sh beside it and the program `adapter`, by which it asks for objects and faults.
- * Called by mthca-stress.long.ts, mlx5-stress.long.ts, process-stress.long.ts,
+ * stress-library.sh beside it and the program `adapter`, by which it requests counts of objects,
+ * and faults. Called by mthca-stress.long.ts, mlx5-stress.long.ts, process-stress.long.ts,
  * provider-valgrind.long.ts and soak.long.ts.
  */
 import { readFileSync } from 'node:fs';
@@ -24,32 +24,32 @@ import { runPastOthersFaults } from './harness/others-faults.ts';
 import { report } from './harness/report.ts';
 
 export interface StressRun {
-  /** The script, and files that it needs, of guest-tests/cases. */
+  /** The script, and files that it needs, in guest-tests/cases. */
   readonly script: string;
   readonly files?: readonly string[];
-  /** Programs of guest-tests/programs that it needs. */
+  /** Programs that it needs, in guest-tests/programs. */
   readonly programs?: readonly VerbsProgram[];
   /** Settings of the script, in /etc/vuhca/stress. */
   readonly settings: Readonly<Record<string, string | number>>;
   /** The adapters. */
   readonly device: DeviceStart;
-  /** Whether the guest has our drivers, and programs may use the verbs of our adapter. */
+  /** True if the guest has our drivers, and programs may use the verbs of our adapter. */
   readonly hasVerbs?: boolean;
-  /** Memory that the kernel allocates is cleared, not poisoned. */
+  /** True if memory that the kernel allocates is cleared, not poisoned. */
   readonly cleared?: boolean;
   /** The packages of the guest; `base` when absent. */
   readonly set?: DistributionSet;
   /** Results that the script prints; those of a start and four parts when absent. */
   readonly checks?: number;
-  /** Gets each line of the script, and the process of the adapter. */
+  /** Called with each line of the script, and the process of the adapter. */
   readonly onLine?: (line: string, adapter: number) => void;
 }
 
 const MEMORY_MIB = 1024;
 const SILENCE_SECONDS = 1200;
-/** The start, four parts, and what each has left. */
+/** Results of the start and four parts, and the check after each. */
 const CHECKS = 9;
-/** Runs that others' faults may spoil. */
+/** Number of runs that faults of others may spoil. */
 const ATTEMPTS = 4;
 
 /** The numbers in the environment variable `name`, with commas between; none when it is not set. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * "Every suite" of guest.test.ts is every one of the kernel's test module, except those that need
- * another adapter or a second guest: these are named here, with the test that runs each.
+ * guest.test.ts runs every suite of the test module, except those that need another adapter or a
+ * second guest: these are listed here, with the test that runs each.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

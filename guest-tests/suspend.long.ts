@@ -25,12 +25,12 @@ const SCRIPT = 'sleep.sh';
 const SWAP_BYTES = 2 ** 31;
 /** Modules of the kernel for the button that wakes a guest, and for the disk of its image. */
 const STOCK = ['button', 'virtio_blk'];
-/** Results of each way to run the script. */
+/** Number of results of each way to run the script. */
 const CHECKS = { ways: 12, again: 5, stock: 5, other: 4 } as const;
-/** Runs that others' faults may spoil. */
+/** Number of runs that faults of others may spoil. */
 const ATTEMPTS = 4;
 
-// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+// The session ends a guest that falls silent; no other bound holds on a busy machine.
 t.setTimeout(0);
 
 function makeDirectory(t: Test): string {

@@ -12,7 +12,7 @@ import { report } from './harness/report.ts';
 import { reportPeers } from './peer-report.ts';
 import { runPeers } from './peer-run.ts';
 
-// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+// The session ends a guest that falls silent; no other bound holds on a busy machine.
 t.setTimeout(0);
 
 t.test('two guests behind two switches', async (t) => {

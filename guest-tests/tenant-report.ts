@@ -29,8 +29,8 @@ export function reportTenants(t: Test, run: TenantRun): void {
     );
   for (const { claim, outcome, detail } of judge(run.shares)) {
     // Between two samples a busy machine may stop a guest, which then has no commands waiting. This
-    // claim is judged over simulated time (device/rig/qos/shares.test.ts); no other one has
-    // an excuse.
+    // claim is judged over simulated time (device/rig/qos/shares.test.ts); no other claim is
+    // excused.
     if (claim === SERVICE_CLAIM) t.comment(`${claim}: ${outcome}: ${detail}`);
     else t.equal(outcome, 'holds', `${claim}: ${detail}`);
   }

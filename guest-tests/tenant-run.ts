@@ -32,7 +32,7 @@ export interface TenantRun {
 const FUNCTIONS = 3;
 /**
  * Suites that run while the others flood: they count faults and completions exactly, and would
- * notice a neighbour's.
+ * notice those of a neighbour.
  */
 const SUITES = 'collect collect_errors shares stop share_requests converge share_allocation overflow';
 /** Those that run while a neighbour dies, and on the guest in its place. */
@@ -51,7 +51,7 @@ const MOVE_ROUNDS = 10;
 /** The length of each phase of the worked example. */
 const SHARES_SECONDS = 2;
 /**
- * Report of a guest that the adapter is to be stopped (1) or to go on (0): vt_disable() in
+ * Request of a guest to stop the adapter (1) or to let it go on (0): vt_disable() in
  * kernel/vt_qp_set.c.
  */
 const ASKS_TO_DISABLE = /# host: adapter disable ([01])$/;
@@ -65,7 +65,7 @@ export async function runTenants(options: CaseOptions & GuestSessionOptions = {}
   const device = await DeviceProcess.start({ topology: { adapters: { hca: { sockets } } } });
   const onReport = (line: string): void => {
     const disable = ASKS_TO_DISABLE.exec(line)?.[1];
-    // When it fails, the guest that asked waits in vain and reports that.
+    // When the request fails, its guest waits in vain and reports that.
     if (disable !== undefined) tenants[0].do(`ask adapter disable ${disable}`).catch(() => {});
   };
   const start = (number: number): Tenant =>
@@ -111,10 +111,7 @@ async function moveShares([physical, ...virtual]: readonly Tenant[]): Promise<vo
   for (const tenant of virtual) await tenant.do('moved');
 }
 
-/**
- * Kills the last guest during its flood, while another one is tested, and starts a new one in its
- * place.
- */
+/** Kills the last guest during its flood, while another one is tested, and starts a replacement. */
 async function replaceLast(tenants: Tenant[], restart: () => Tenant): Promise<Tenant> {
   const killed = tenants[FUNCTIONS - 1];
   await Promise.all(tenants.slice(1).map((tenant) => tenant.do('flood')));

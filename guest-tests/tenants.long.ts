@@ -8,7 +8,7 @@ import t from 'tap';
 import { reportTenants } from './tenant-report.ts';
 import { runTenants } from './tenant-run.ts';
 
-// A silent guest is ended by its session.
+// The session ends a silent guest.
 t.setTimeout(0);
 
 t.test('the physical function and two virtual ones', async (t) => {

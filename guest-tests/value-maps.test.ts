@@ -13,7 +13,7 @@ import { valueTables } from '../protocol/layout/values.ts';
 
 const FOLDERS = ['driver', 'driver/ib', 'provider'];
 
-/** Of each table and switch: what it names of each constant, by file and name. */
+/** For each table and switch, by file and name: the constants that it names. */
 type Maps = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 interface Row {
@@ -26,7 +26,7 @@ interface Row {
 }
 
 const SENDS = ['SEND', 'SEND_IMMEDIATE', 'SEND_INVALIDATE'];
-/** vuhca_service.c reports it to the owners of all objects that a reset destroys. */
+/** vuhca_service.c reports this event to the owners of all objects that a reset destroys. */
 const FATAL = 'DEVICE_FATAL';
 const NO_SENDS = { 'nothing may be posted': ['RESET', 'INIT', 'RTR'] };
 
@@ -82,7 +82,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'driver/ib/vib_post.c vib_may_send': { values: 'qp-state', without: NO_SENDS },
 };
 
-/** Definitions begin a line. */
+/** Definitions begin at the start of a line. */
 const PLACE = /^[a-z][\w *]*?\b(\w+)(?:\(|\[|\s*=)/;
 const NAMED = /(?:\[VUHCA_(\w+)\]\s*=\s*([^,]*)|\bcase VUHCA_(\w+):)/;
 const COMMENT = /\/\*[\s\S]*?\*\//g;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Users of the InfiniBand device of verbs.test.ts leave it when its adapter is lost, also a program
- * that polls.
+ * Users of the InfiniBand device of verbs.test.ts leave it when its adapter is lost, including a
+ * program that polls.
  */
 import t from 'tap';
 import { hasQemuAborted, runPastOthersFaults } from './harness/others-faults.ts';
@@ -10,7 +10,7 @@ import { reportPart, runPart } from './verbs-run.ts';
 /** Under load QEMU aborts by itself nearly each time its server vanishes. */
 const ATTEMPTS = 2;
 
-// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+// The session ends a guest that falls silent; no other bound holds on a busy machine.
 t.setTimeout(0);
 
 for (const [part, name] of [

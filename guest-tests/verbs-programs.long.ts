@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Programs of guest-tests/foreign on the InfiniBand device of verbs.test.ts: the limits that it
- * tells can be reached, and its counters move by what must move them.
+ * Programs of guest-tests/foreign on the InfiniBand device of verbs.test.ts: the limits that the
+ * device reports can be reached, and its counters count the traffic that they must count.
  */
 import t from 'tap';
 import { reportPart, runPart } from './verbs-run.ts';
 
-// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+// The session ends a guest that falls silent; no other bound holds on a busy machine.
 t.setTimeout(0);
 
 t.test('limits and counters of the InfiniBand device', async (t) => {

@@ -17,14 +17,17 @@ import { requestProgram } from './harness/host-requests.ts';
 import { report } from './harness/report.ts';
 
 const SCRIPT = 'verbs.sh';
-/** Results of each part: those of the script, and of the module with tests of kernel verbs. */
+/**
+ * Number of results of each part: those of the script, and of the module with tests of kernel
+ * verbs.
+ */
 const CHECKS = { life: 13 + 14, loss: 2, program: 2, programs: 4, asleep: 12 } as const;
 export type VerbsPart = keyof typeof CHECKS;
 
 const MEMORY_MIB = 1024;
-/** The script prints this to have the adapter process killed. */
+/** The script prints this to request that the adapter process is killed. */
 const KILL_REQUEST = '# host: kill the device';
-/** Programs that foreign suites have as well. */
+/** Programs that foreign suites run as well. */
 const PROGRAMS = ['ignored-attributes.py', 'limits.py', 'counters.py'];
 /** Modules of the kernel that the device needs, and the button that wakes a guest. */
 const CORE = ['ib_uverbs', 'button'];
@@ -61,7 +64,7 @@ async function makeJob(
   };
 }
 
-/** Runs a part in a guest of its own. `options`: those of a guest that sleeps. */
+/** Runs a part in a guest of its own. `options`: options of a guest that sleeps. */
 export async function runPart(part: VerbsPart, options: GuestRunOptions = {}): Promise<GuestRun> {
   const { disk, ...job } = await makeJob(part);
   let device: DeviceProcess | undefined;
@@ -80,7 +83,7 @@ export async function runPart(part: VerbsPart, options: GuestRunOptions = {}): P
   });
 }
 
-/** Adds what a part has shown to `t`, and that all of it did run. */
+/** Adds the results of a part to `t`, and checks that all of it ran. */
 export function reportPart(t: Test, run: GuestRun, part: VerbsPart): void {
   report(t, run, CHECKS[part]);
   t.comment(`${run.seconds.toFixed(1)} s`);

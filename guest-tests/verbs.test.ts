@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The InfiniBand device of the driver (guest-tests/driver/ib) in a guest with Debian's user space:
- * Debian's tools show it, IPoIB works on it, so do kernel verbs (guest-tests/verbs), and its users
+ * Debian's tools show it, IPoIB and kernel verbs (guest-tests/verbs) work on it, and its users
  * leave it under traffic when it is unbound, reset or removed. cases/verbs.sh has the checks.
  */
 import t from 'tap';
 import { reportPart, runPart } from './verbs-run.ts';
 
-// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+// The session ends a guest that falls silent; no other bound holds on a busy machine.
 t.setTimeout(0);
 
 t.test('the InfiniBand device among its users', async (t) => {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A token goes once around all ranks, and grows by the number of each; then all ranks sum up a
- * vector that is too long for one packet. Rank 0 checks both. ring.sh compiles and runs it.
+ * A token goes once around all ranks, each of which adds its number; then all
+ * ranks sum a vector that is too long for one packet. Rank 0 checks both.
+ * ring.sh compiles and runs it.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -36,7 +36,7 @@ struct raw_send {
 	u32 sequence;
 };
 
-/* The address at which the adapter sees a member of the memory. */
+/* The bus address of a member of the memory. */
 #define AT(my, member) cpu_to_le64((my)->dma + offsetof(struct raw_send_memory, member))
 
 static u32 raw_send_checksum(const __le32 *dwords, size_t count)
@@ -257,7 +257,7 @@ static int raw_send_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	return 0;
 }
 
-/* The adapter lets go of the memory. */
+/* From now on the adapter does not use the memory. */
 static void raw_send_remove(struct pci_dev *pdev)
 {
 	struct raw_send *my = pci_get_drvdata(pdev);

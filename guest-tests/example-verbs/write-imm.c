@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * RDMA WRITE with immediate data over a reliable connection. Without arguments it serves one
- * client; with an address and a text it writes the text into the memory of the server there. A
- * third argument moves the write by so many bytes. The script beside it compiles and runs both.
+ * client; with an address and a text it writes the text into the memory of the
+ * server there. A third argument shifts the write by that many bytes.
+ * write-imm.sh compiles and runs both.
  */
 #include <rdma/rdma_verbs.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 struct window { uint64_t address; uint32_t key; };
 static char text[64];
 
-/* Other fields than the status are valid only after success. */
+/* Fields other than the status are valid only after success. */
 static void need_success(int count, const struct ibv_wc *done)
 {
 	NEED(count == 1);
@@ -30,7 +31,7 @@ static void serve(struct rdma_cm_id *listener)
 
 	NEED(!rdma_listen(listener, 1) && !rdma_get_request(listener, &id));
 	NEED(region = rdma_reg_write(id, text, sizeof(text)));
-	NEED(!rdma_post_recv(id, NULL, text, 0, region)); /* the immediate takes a receive */
+	NEED(!rdma_post_recv(id, NULL, text, 0, region)); /* the immediate uses up a receive */
 	struct window window = { (uintptr_t)text, region->rkey };
 	NEED(!rdma_accept(id, &(struct rdma_conn_param){ .private_data = &window, .private_data_len = sizeof(window) }));
 	need_success(rdma_get_recv_comp(id, &done), &done);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A complete driver to start from: binds a function of the adapter, maps its registers, checks that
- * it is one, and enables it. Two files in sysfs let test.sh try it: `local_time` reads the clock of
- * the function, `scratch` reads and writes a register that has no other effect. docs/REGISTERS.md
- * describes all registers; `vuhca test guest-tests/example` compiles and tests this.
+ * A complete driver to start from: it binds a function of the adapter, maps its
+ * registers, checks its identity, and enables it. Two files in sysfs let
+ * test.sh try it: `local_time` reads the clock of the function, `scratch` reads
+ * and writes a register that has no other effect. docs/REGISTERS.md describes
+ * all registers; `vuhca test guest-tests/example` compiles and tests this.
  */
 #include <linux/io.h>
 #include <linux/io-64-nonatomic-lo-hi.h>

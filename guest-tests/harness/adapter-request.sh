@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# The program `adapter` in a guest: has the host do something with the adapter, and prints its
+# The program `adapter` in a guest: sends a request about the adapter to the host, and prints its
 # answer. `adapter inject link-flap port=1` plants a fault, `adapter objects` counts the objects of
 # the device. host-requests.ts packs it and answers.
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The adapter process that guest tests attach to: a child whose log is kept, and whose end is
- * judged whether it was expected or not. Called by guest-run.ts, peer-run.ts, tenant-run.ts and
- * `npm run demo -- qos`.
+ * judged, expected or not. Called by guest-run.ts, peer-run.ts, tenant-run.ts and `npm run demo --
+ * qos`.
  */
 import { DeviceChild, type DeviceChildOptions, type DeviceExit } from '../../qemu/device-child.ts';
 
@@ -40,13 +40,13 @@ export class DeviceProcess {
     });
   }
 
-  /** Ends it at once on purpose, as a crash would. */
+  /** Kills it on purpose, as a crash would. */
   async kill(): Promise<void> {
     this.#killed = true;
     await this.child.kill();
   }
 
-  /** Ends it; returns a sentence for each fault of the process, a bad exit status included. */
+  /** Ends it; returns a sentence for each fault of the process, including a bad exit status. */
   async stop(): Promise<string[]> {
     const died = this.#early;
     const { status, signal, left } = await this.child.stop();

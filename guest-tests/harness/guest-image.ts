@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The image of a test guest: modules to load in an order, further files, and a script. steps.sh
+ * The image of a test guest: modules in the order of loading, further files, and a script. steps.sh
  * does the work in the guest. Called by guest-run.ts and `vuhca test`.
  */
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,7 @@ export interface JobModule {
   readonly name: string;
   /** The .ko file on the host. */
   readonly path: string;
-  /** As insmod takes them. */
+  /** Parameters as insmod takes them. */
   readonly parameters?: string;
   /** The same module with debug information, for gdb. */
   readonly debugPath?: string;
@@ -35,10 +35,10 @@ export interface GuestJob {
   readonly bootModules?: readonly KernelModule[];
   /** Loaded in this order, before the script. */
   readonly modules?: readonly JobModule[];
-  /** Only packed, as /modules/NAME.ko. */
+  /** Modules that are only packed, as /modules/NAME.ko. */
   readonly packed?: readonly Omit<JobModule, 'kind'>[];
   readonly files?: readonly GuestFile[];
-  /** Its output may be KTAP; its exit status counts in any case. */
+  /** The script; its output may be KTAP, and its exit status counts in any case. */
   readonly script?: { readonly name: string; readonly text: string | Buffer };
 }
 
@@ -46,7 +46,7 @@ const STEPS = fileURLToPath(new URL('steps.sh', import.meta.url));
 const BIND_AGAIN = fileURLToPath(new URL('../../qemu/bind-again.sh', import.meta.url));
 const STEPS_CASE = '#!/bin/sh\nexec sh /steps.sh\n';
 
-/** The path of the initramfs. `caseScript` takes the place of steps.sh. */
+/** The path of the initramfs. `caseScript` replaces steps.sh. */
 export function packJob(job: GuestJob, caseScript = STEPS_CASE): Promise<string> {
   const { bootModules = [], modules = [], packed = [], files = [], script } = job;
   const lines = modules.map(({ kind, name, parameters = '' }) => `${kind} ${name} ${parameters}`.trimEnd());

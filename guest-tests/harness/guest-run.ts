@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Runs a job in a guest with an adapter: the adapter process, the guest attached to it, and what
- * both report. Called by `vuhca test` and, for the in-kernel tests of this project, by
+ * Runs a job in a guest with an adapter: the adapter process, the guest attached to it, and the
+ * reports of both. Called by `vuhca test` and, for the in-kernel tests of this project, by
  * kernel-cases.ts. Each fault is an entry in `faults`.
  */
 import type { Guest } from '../../qemu/guest.ts';
@@ -13,7 +13,7 @@ import { answerRequests, REQUEST_PORT, type RequestAnswerer } from './host-reque
 /** The adapter and the guest of a run. */
 export interface GuestRunOptions extends GuestSessionOptions {
   readonly device?: DeviceStart;
-  /** The only functions that the guest gets, by their places; all when absent. */
+  /** Indexes of the functions that the guest gets; all when absent. */
   readonly functions?: readonly number[];
   /** Called with the adapter process before the guest starts. */
   readonly onDevice?: (device: DeviceProcess) => void | Promise<void>;
@@ -24,7 +24,7 @@ export interface GuestRunOptions extends GuestSessionOptions {
    * stores that came after the access that announced them.
    */
   readonly onGuestEnd?: () => Promise<readonly string[]>;
-  /** Answers what the guest asks of its host; the job packs `requestProgram`. */
+  /** Answers requests of the guest to its host; the job packs `requestProgram`. */
   readonly answer?: RequestAnswerer;
 }
 

@@ -2,7 +2,7 @@
 /**
  * One guest of a test from start to end: the steps of its case (steps.sh), the results that modules
  * and scripts print as KTAP, and its faults: errors in its kernel log, a guest that stops or falls
- * silent, a plan that is not kept. Called by guest-run.ts, peer-run.ts and tenant-guest.ts.
+ * silent, a plan that is not met. Called by guest-run.ts, peer-run.ts and tenant-guest.ts.
  */
 import { describeGuestExit } from '../../qemu/describe-exit.ts';
 import type { Guest } from '../../qemu/guest.ts';
@@ -18,21 +18,21 @@ export type StepKind = 'load' | 'bind' | 'script' | 'unload';
 
 /** A result line of KTAP, or a step of the case. */
 export interface TestResult extends KtapResult {
-  /** The kind of the step that it is; absent for a line of KTAP. */
+  /** The kind of the step; absent for a line of KTAP. */
   readonly step?: StepKind;
   /** Host seconds since the guest was started. */
   readonly seconds: number;
-  /** Lines that the guest's kernel had written by then. */
+  /** Number of lines that the guest's kernel had written by then. */
   readonly logLines: number;
 }
 
-/** The part of a run that a fault comes from; `order`: stores that came too late. */
+/** The part of a run that causes a fault; `order`: stores that came too late. */
 export type FaultKind = 'kernel' | 'silence' | 'guest' | 'results' | 'adapter' | 'order';
 
 export interface GuestFault {
   readonly kind: FaultKind;
   readonly text: string;
-  /** Lines that the guest's kernel had written by then. */
+  /** Number of lines that the guest's kernel had written by then. */
   readonly logLines: number;
 }
 
@@ -46,11 +46,11 @@ export interface GuestSessionOptions {
   readonly onKernelLine?: (line: string) => void;
   /** Further options of the guest: ports, processors, memory, kernel, gdb. */
   readonly guest?: GuestOptions;
-  /** The longest silence, in seconds; none ends the guest when it is Infinity. */
+  /** The longest silence, in seconds; Infinity: no silence ends the guest. */
   readonly silenceSeconds?: number;
   /** The same before the guest has booted; at least five minutes when absent. */
   readonly bootSeconds?: number;
-  /** True leaves memory of the kernel's allocators cleared, which ib_mthca needs. */
+  /** True: memory of the kernel's allocators stays cleared, which ib_mthca needs. */
   readonly cleared?: boolean;
 }
 
@@ -59,10 +59,11 @@ const SILENCE_SECONDS = 300;
 /** A guest that boots is silent: its console is quiet. */
 export const BOOT_SECONDS = 300;
 const LOG_LINES = 50_000;
-/** Kernel options that find wrong memory accesses, as far as a stock kernel can. */
+/** Kernel options that find wrong memory accesses, as far as a stock kernel supports it. */
 const APPEND = 'kfence.sample_interval=10 hung_task_panic=0 log_buf_len=1M';
 /**
- * The caches in which drivers allocate. To check all caches doubles the processor time of a boot.
+ * The caches in which drivers allocate. Checking all caches would double the processor time of a
+ * boot.
  */
 const CACHES = 'kmalloc-*,dma-kmalloc-*,skbuff*';
 /**
@@ -154,7 +155,7 @@ export class GuestSession {
     return this.log.slice(Math.max(0, from - dropped), Math.max(0, to - dropped));
   }
 
-  /** Adds what others than the guest have found. */
+  /** Adds faults that others than the guest have found. */
   addFaults(kind: FaultKind, texts: readonly string[]): void {
     for (const text of texts) this.#fault(kind, text);
   }
@@ -244,7 +245,9 @@ export class GuestSession {
     this.#options.onConsoleLine?.(text);
   }
 
-  /** A kernel that has complained may go on complaining for ever: only results are news then. */
+  /**
+   * A kernel that has complained may go on forever, so only results count as signs of life then.
+   */
   #complain(line: string): void {
     const complaint = this.#watch.push(line);
     if (complaint !== undefined && this.#watch.count <= this.#watch.complaints.length)

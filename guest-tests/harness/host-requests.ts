@@ -11,7 +11,7 @@ import type { GuestFile } from '../../qemu/initramfs.ts';
 export const REQUEST_PORT = 'vuhca.request';
 const PROGRAM = fileURLToPath(new URL('adapter-request.sh', import.meta.url));
 
-/** Answers one request. Rejects with what is wrong with it. */
+/** Answers one request. Rejects with the reason when it is wrong. */
 export type RequestAnswerer = (words: readonly string[]) => Promise<string>;
 
 /** The program in the guest, for busybox or for Debian's user space. */
@@ -19,7 +19,7 @@ export function requestProgram(path = '/bin/adapter'): GuestFile {
   return { path, content: { from: PROGRAM }, mode: 0o755 };
 }
 
-/** Answers the requests of a guest, one after the other, as long as it runs. */
+/** Answers the requests of a guest, one after another, as long as it runs. */
 export function answerRequests(guest: Guest, answer: RequestAnswerer): void {
   const port = guest.port(REQUEST_PORT);
   port.onLine((line) => {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Lines that a guest may write, as long as the line splitter passes them on: reading one takes time
- * in proportion to its length. A pattern whose parts share characters takes the square or the cube:
- * minutes instead of milliseconds. A line of 16 times the length may take 64 times as long here, by
- * processor time, where a square would be 256 times. Times that a reader of single characters could
- * need are not compared.
+ * Lines that a guest may write, up to the length that the line splitter passes on: reading one
+ * takes time in proportion to its length. A pattern whose parts share characters takes the square
+ * or the cube: minutes instead of milliseconds. A line of 16 times the length may take 64 times as
+ * long here, by processor time, where a square would be 256 times. Times that a reader of single
+ * characters could need are not compared.
  */
 import { Script } from 'node:vm';
 import t from 'tap';
@@ -34,7 +34,7 @@ const TAP = [
   '# duration_ms 1',
   'KTAP version 1',
 ];
-/** Texts that a line repeats: those that patterns look for, and those that they pass over. */
+/** Texts that a line repeats: those that patterns look for, and those that they skip. */
 const REPEATED = [
   ' ',
   '#',
@@ -69,7 +69,7 @@ const REPEATED = [
   '\x9b',
   '\u202e',
 ];
-/** Behind these a pattern that wants the end of the line fails. */
+/** After these a pattern that expects the end of the line fails. */
 const ENDS = ['x', '\u2028x'];
 
 interface Reader {
@@ -108,7 +108,7 @@ const work = { read: (_line: string): void => {}, line: '' };
 Object.assign(globalThis, { hostileLines: work });
 const script = new Script('hostileLines.read(hostileLines.line)');
 
-/** Processor time of this process, which other processes do not lengthen. */
+/** Processor time of this process, which other processes do not affect. */
 function time({ read }: Reader, line: string): number {
   Object.assign(work, { read, line });
   const { user: before } = process.cpuUsage();

@@ -12,7 +12,7 @@ import type { GuestJob } from './guest-image.ts';
 import { type GuestRun, type GuestRunOptions, runGuest } from './guest-run.ts';
 
 /**
- * The suites to run, and how; all of them, with the sizes of the acceptance criteria, by default.
+ * The suites to run, and their settings; by default all, with the sizes of the acceptance criteria.
  */
 export interface CaseOptions {
   readonly suites?: readonly string[];
@@ -26,7 +26,7 @@ export interface CaseOptions {
   readonly seed?: number;
   /** Parameters of the driver, as insmod takes them. */
   readonly driverParameters?: string;
-  /** Which of two guests it is, 0 or 1, for a guest with a peer. */
+  /** Number of the guest, 0 or 1, if it has a peer. */
   readonly side?: number;
   /** The script in cases/ to run; kernel.sh when absent. */
   readonly script?: string;
@@ -38,9 +38,9 @@ export interface CaseOptions {
 }
 
 const ROOT = new URL('../', import.meta.url);
-/** Parts of kernel.sh. */
+/** Parts of kernel.sh, which are no suites. */
 const PARTS = ['rebind.sh', 'shares.sh'];
-/** A script prints this to have the adapter process killed. */
+/** A script prints this to request that the adapter process is killed. */
 const KILL_REQUEST = '# host: kill the device';
 
 /** Runs the tests to their end. Throws SetupError only when adapter or guest cannot be started. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The reader of KTAP beside the `tap-parser` of tap, over documents of TAP 12, 13 and 14 that a
- * seed composes: what passes, fails and is skipped, and the verdict, are the same. KTAP, which
- * tap-parser does not know, has its own list of documents.
+ * seed composes: both find the same tests passed, failed and skipped, and give the same verdict.
+ * KTAP, which tap-parser does not know, has its own list of documents.
  */
 import t from 'tap';
 import { type FinalResults, Parser, type Result } from 'tap-parser';
@@ -56,7 +56,7 @@ const YAML = [
   ['  ---', '  message: "# SKIP"', '  ...'],
 ];
 
-/** A document, of which one in four breaks its plan or has a failure that nothing excuses. */
+/** A document; one in four breaks its plan or has an unexcused failure. */
 function compose(random: Random): string {
   const version = random.pick([['TAP version 13'], ['TAP version 14'], []]);
   const count = random.below(5);
@@ -69,7 +69,7 @@ function compose(random: Random): string {
   }
   const planned = random.below(12) === 0 ? count + 1 : count;
   const plan = `1..${planned}${planned === 0 ? random.pick(['', ' # SKIP no device', ' # skip']) : random.pick(['', ' # two'])}`;
-  // Without version and plan the first line must tell that this is TAP.
+  // Without version and plan the first line must show that this is TAP.
   const isFirst = version.length === 0 || random.below(2) === 0;
   return `${[...version, ...(isFirst ? [plan] : []), ...body, ...(isFirst ? [] : [plan])].join('\n')}\n`;
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Finds KTAP among other lines: in the kernel's log, where a module prints it with a prefix of its
- * own, and in the output of a script, where several documents may follow each other. A document
- * begins with a version line; in a script's output a plan or a numbered result also begins one
- * (older kselftests, TAP 12). The kernel's time stamps are left out. Called by guest-session.ts.
+ * Finds KTAP among other lines: in the kernel's log, where a module prints it with its own prefix,
+ * and in the output of a script, where several documents may follow each other. A document begins
+ * with a version line; in a script's output a plan or a numbered result also begins one (older
+ * kselftests, TAP 12). The kernel's time stamps are left out. Called by guest-session.ts.
  */
 import { KtapParser, type KtapResult } from './ktap.ts';
 
 const VERSION = /^(.*?)(K?TAP version \d+)$/;
 const PLAN = /^1\.\.\d+(?= +#|$)/;
-/** Results that no other output looks like: numbered, named behind a dash, or failed. */
+/** Results that cannot be mistaken for other output: numbered, named after a dash, or failed. */
 const RESULT = /^(?:(?:not )?ok(?: \d+| -)|not ok)(?= |$)/;
 /** A first result of a document without version. */
 const FIRST = /^(?:not )?ok 1(?= |$)/;

@@ -3,7 +3,7 @@
  * Reads KTAP, the kernel's dialect of TAP (Documentation/dev-tools/ktap.rst), and TAP 12 to 14, a
  * line at a time: subtests nested by indentation, SKIP, TODO and XFAIL directives, diagnostics and
  * YAML blocks. Each result line becomes one result with its path, and only a directive excuses a
- * `not ok`. A plan that is not kept is a fault, so a guest that stops in the middle cannot pass.
+ * `not ok`. A plan that is not met is a fault, so a guest that stops in the middle cannot pass.
  * Called by ktap-streams.ts.
  */
 
@@ -16,12 +16,12 @@ export interface KtapResult {
   readonly skipped?: string;
   /**
    * The diagnostic lines since the previous result at its depth, and the lines of a YAML block
-   * behind the result, which come after it is reported.
+   * after the result, which arrive after its report.
    */
   readonly diagnostics: readonly string[];
   /** From a diagnostic `duration_ms N`. */
   readonly durationMs?: number;
-  /** It sums up subtests, which are results of their own; not where it alone failed. */
+  /** It sums up subtests, which are results of their own; false where it alone failed. */
   readonly parent: boolean;
 }
 
@@ -37,7 +37,7 @@ interface Level {
   readonly inner: KtapResult[];
   /** TAP 14 names a subtest before it begins, at its parent's depth. */
   announced: string;
-  /** Why its plan skips everything. */
+  /** Reason why its plan skips everything. */
   skipped?: string;
 }
 
@@ -70,7 +70,7 @@ export class KtapParser {
   readonly faults: string[] = [];
   readonly #onResult: (result: KtapResult) => void;
   #levels: Level[] = [newLevel(0)];
-  /** Where a YAML block may begin: directly behind a result. */
+  /** The place where a YAML block may begin: directly after a result. */
   #behind: YamlTarget | undefined;
   /** The block that is being read. */
   #yaml: YamlTarget | undefined;
@@ -83,7 +83,7 @@ export class KtapParser {
     this.#onResult = onResult;
   }
 
-  /** Reads the next line; anything that is not TAP is ignored, as the specification asks. */
+  /** Reads the next line; anything that is not TAP is ignored, as the specification requires. */
   push(line: string): void {
     const text = line.trim();
     if (text === '') return;
@@ -103,13 +103,13 @@ export class KtapParser {
     if (result !== null) this.#result(indent, result[1] === undefined, Number(result[2]), result[3] ?? '');
   }
 
-  /** Whether the document could end here: its plan is kept, and no subtest is open. */
+  /** True if the document could end here: its plan is met, and no subtest is open. */
   get isComplete(): boolean {
     const [root] = this.#levels;
     return this.#levels.length === 1 && root?.planned !== undefined && root.seen >= root.planned;
   }
 
-  /** Ends the stream: subtests without a result line and plans not kept become faults. */
+  /** Ends the stream: subtests without a result line and unmet plans become faults. */
   finish(): void {
     while (this.#levels.length > 1) {
       const level = this.#levels.pop() as Level;
@@ -166,7 +166,9 @@ export class KtapParser {
     this.#onResult(result);
   }
 
-  /** Takes the lines of a YAML block: from `---` behind a result to `...`, deeper than it. */
+  /**
+   * Takes the lines of a YAML block: from `---` after a result to `...`, indented deeper than it.
+   */
   #isYaml(line: string, text: string, indent: number): boolean {
     const behind = this.#behind;
     this.#behind = undefined;
@@ -241,7 +243,7 @@ function makeResult(ok: boolean, description: string, diagnostics: string[], clo
 }
 
 /**
- * The name of a result, and what excuses it. A directive begins at the first `#` that neither a
+ * The name of a result, and its excuse. A directive begins at the first `#` that neither a
  * backslash nor a letter precedes, as in TAP 14; a later one is part of the name.
  */
 function readDescription(description: string): { name: string; excuse?: string } {
@@ -256,7 +258,7 @@ function readDescription(description: string): { name: string; excuse?: string }
   return { name: unescaped(description) };
 }
 
-/** The reason in a directive, or its word; undefined when the text is none. */
+/** The reason in a directive, or its keyword; undefined when the text is no directive. */
 function readDirective(text: string): string | undefined {
   const found = DIRECTIVE.exec(text);
   return found === null ? undefined : unescaped(text.slice(found[0].length)) || found[1];

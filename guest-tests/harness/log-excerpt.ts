@@ -12,7 +12,7 @@ const LOG_AFTER = 12;
 /** The longest call trace that an excerpt holds. */
 const REPORT_MAX = 200;
 
-/** The lines of the log around it; a complaint of the kernel with all of its call trace. */
+/** The lines of the log around it; for a complaint of the kernel its whole call trace. */
 export function excerptLog(run: Pick<GuestRun, 'logBetween'>, entry: TestResult | GuestFault): readonly string[] {
   const before = Math.min(LOG_BEFORE, entry.logLines);
   const from = entry.logLines - before;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A run that others spoil is repeated, with a word; one with a fault of ours is not. */
+/**
+ * A run that faults of others spoil is repeated, with a message; one with a fault of ours is not.
+ */
 import t from 'tap';
 import type { GuestRun } from './guest-run.ts';
 import type { GuestFault } from './guest-session.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Faults of QEMU and of Linux that come now and then, and show nothing about adapter or driver: a
- * run that they end is repeated, with a word. Called by tests in which an adapter dies or Debian's
- * driver is removed, and by foreign suites.
+ * Faults of QEMU and of Linux that occur now and then, and show nothing about adapter or driver: a
+ * run that they end is repeated, with a message. Called by tests in which an adapter dies or
+ * Debian's driver is removed, and by foreign suites.
  */
 import type { Test } from 'tap';
 import type { GuestRun } from './guest-run.ts';
@@ -21,8 +21,8 @@ const ABORT = 'error_setv: Assertion';
 const AGENT_RACE = { complaint: 'refcount_t: addition on 0', trace: 'agent_send_response' };
 
 /**
- * A rule of Linux about the flags of its own work queues (kernel/workqueue.c): no adapter can break
- * it. Seen once, in a guest with Debian's drivers for disks over RDMA.
+ * Warning about the flags of work queues of Linux (kernel/workqueue.c), which no adapter can cause.
+ * Seen once, in a guest with Debian's drivers for disks over RDMA.
  */
 const WORK_QUEUE_RULE = /\bcheck_flush_dependency\b/;
 
@@ -50,7 +50,7 @@ function othersFault(run: GuestRun): string | undefined {
   return hasAgentRace(run) ? "Linux's ib_core used an agent that it had freed" : undefined;
 }
 
-/** Runs until nobody else spoils the run, at most `attempts` times. Returns the last run. */
+/** Runs until no fault of others spoils the run, at most `attempts` times. Returns the last run. */
 export async function runPastOthersFaults(
   t: Test,
   attempts: number,

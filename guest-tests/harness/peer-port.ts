@@ -6,7 +6,7 @@
  */
 import type { Guest } from '../../qemu/guest.ts';
 
-/** The name of the port; a tenant takes its orders there, too. */
+/** The name of the port, at which a tenant takes its orders, too. */
 export const PEER_PORT = 'vuhca.peer';
 
 export class PeerPort {

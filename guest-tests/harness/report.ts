@@ -9,15 +9,15 @@ import type { TestResult } from './guest-session.ts';
 
 /** Lines of kernel log shown with a failure. */
 const LOG_TAIL = 40;
-/** Lines in front of a complaint. */
+/** Lines before a complaint. */
 const LOG_BEFORE = 10;
 
-/** The word of qemu/bind-again.sh: the driver was bound again, because the machine is busy. */
+/** The message of qemu/bind-again.sh: the driver was bound again, because the machine is busy. */
 const BOUND_AGAIN = /^(?:(?!vuhca: ib_mthca ).)*vuhca: (ib_mthca .* bound again)/m;
 
 /**
  * A subtest for each suite, within it one for each case, and an assertion for the run itself. With
- * `checks` the script must have printed so many results.
+ * `checks` the script must have printed that many results.
  */
 export function report(t: Test, run: GuestRun, checks?: number): void {
   const suites = new Map<string, TestResult[]>();

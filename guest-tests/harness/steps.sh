@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # The case of every test guest: loads the modules of /etc/vuhca/modules in their order (a line has
-# KIND NAME PARAMETERS; KIND is `stock`, `driver` or `module`), sees whether each driver has bound a
+# KIND NAME PARAMETERS; KIND is `stock`, `driver` or `module`), checks that each driver has bound a
 # function of an adapter, runs /etc/vuhca/script, and unloads in the opposite order. The report and
 # the kernel's log both get "@vuhca step KIND NAME" and "@vuhca done STATUS TEXT" around each step.
-# guest-image.ts packs it; guest-session.ts reads what it says.
+# guest-image.ts packs it; guest-session.ts reads its output.
 
 mount -t debugfs debugfs /sys/kernel/debug
 
@@ -31,8 +31,8 @@ bound() {
   done
 }
 
-# A driver may probe after insmod has returned. Tries count, not seconds: on a busy machine each
-# takes longer.
+# A driver may probe after insmod has returned. The loop counts tries, not seconds: on a busy
+# machine each takes longer.
 bind() {
   tries=50
   while [ $tries -gt 0 ]; do

@@ -13,13 +13,15 @@ const DONE = '# host: done';
 /** Small, because several guests share the machine. */
 const MEMORY_MIB = 256;
 
-/** A guest ended, or was ended because it fell silent, during an order. */
+/** The error of a guest that ended, or was ended because it fell silent, during an order. */
 export class GuestEndedError extends Error {}
 
 /** One guest that takes orders. */
 export class Tenant {
   readonly session: GuestSession;
-  /** Resolves when it takes orders. Rejects, as each order does, when the guest ends first. */
+  /**
+   * Resolves when the guest takes orders. Rejects, as each order does, when the guest ends first.
+   */
   readonly ready: Promise<void>;
   readonly #ended: Promise<void>;
   #guest: Guest | undefined;

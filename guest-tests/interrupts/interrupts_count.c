@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Counters of a load. All of the driver's are read under the lock of the event
- * queue, so that relations between them hold however long a busy host stops a
- * processor: each poll, interrupt and handler counts wholly or not at all.
+ * Counters of a load. All counters of the driver are read under the lock of the
+ * event queue, so that relations between them hold however long a busy host
+ * stops a processor: each poll, interrupt and handler counts wholly or not at
+ * all.
  */
 #include "interrupts_count.h"
 
@@ -22,7 +23,7 @@ u64 load_completions(void)
 	return sum;
 }
 
-/* Asks for the next event of the queue's CQ, in its handler. */
+/* Requests the next event of the queue's CQ, in its handler. */
 void load_ask(struct load_queue *queue)
 {
 	const struct vuhca_poller *poller = &load_eq()->poller;
@@ -69,7 +70,7 @@ static int load_count_late(struct load_result *result, int sign)
 	return err;
 }
 
-/* Begins to count. What is late before the first interrupt counts, too. */
+/* Begins to count. Late polls before the first interrupt count, too. */
 int load_begin(struct load_result *result)
 {
 	int err = load_count_late(result, -1);

@@ -5,7 +5,7 @@
 
 #include "interrupts_queues.h"
 
-/* Counters of a load; report.ts says what each is. */
+/* Counters of a load; report.ts describes each. */
 struct load_result {
 	unsigned int way;
 	u32 rate;

@@ -16,7 +16,10 @@
 #define LOAD_BURST	8
 #define LOAD_SLEEP_MAX_US 5000
 #define LOAD_SLEEP_MIN_US 100
-/* A sender without room waits until a queue has this much, or this long. */
+/*
+ * A sender without room waits until a queue has this much room, or for this
+ * long.
+ */
 #define LOAD_ROOM	(LOAD_WINDOW / 2)
 #define LOAD_WAIT_MS	20
 /* Bytes that a message writes to the memory of the peer. */
@@ -85,7 +88,10 @@ static unsigned int load_post(struct load_queue *queue, unsigned int count)
 	};
 	struct vuhca_send_wr wrs[LOAD_BURST] = {};
 	u32 open = load_open(queue);
-	/* The clock is read once: in an emulated guest that costs as much as a post. */
+	/*
+	 * The clock is read only once: in an emulated guest a read costs as
+	 * much as a post.
+	 */
 	u64 now = ktime_get_ns();
 	unsigned int i;
 	int posted;
@@ -150,7 +156,7 @@ static void load_set_way(unsigned int way)
 	if (load_ways[way].separate)
 		control |= VUHCA_CSR_ADAPTER_CONTROL_SEPARATE_INTERRUPTS_MASK;
 	vuhca_write_csr(load_dev, VUHCA_CSR_ADAPTER_CONTROL_OFF, control);
-	/* The way before may have left the queue polled. */
+	/* The previous way may have left the queue polled. */
 	while (!load_ways[way].adaptive && READ_ONCE(load_eq()->poller.active))
 		usleep_range(1000, 2000);
 }
@@ -172,7 +178,7 @@ static int load_measure(unsigned int way, u32 rate, u32 ms)
 	begin = ktime_get_ns();
 	before = load_completions();
 	load_run(rate, ms);
-	/* A busy host may have run nothing but this. */
+	/* A busy host may have run only this thread. */
 	while (load_completions() == before)
 		usleep_range(100, 200);
 	err = err ?: load_end(&result);

@@ -6,7 +6,7 @@
 #include "vuhca.h"
 
 #define LOAD_QUEUES	8
-/* Messages read its first half and write its second one. */
+/* Messages read its first half and write its second half. */
 #define LOAD_MEMORY	4096
 
 /*
@@ -20,7 +20,10 @@ struct load_queue {
 	u32 posted;
 	u32 completed;
 	u64 waited_ns;
-	/* Stores by which the handler asked for events; those while it was polled. */
+	/*
+	 * Stores by which the handler requested events, and requests while the
+	 * queue was polled.
+	 */
 	u64 asked;
 	u64 asked_polled;
 };

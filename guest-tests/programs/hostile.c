@@ -3,9 +3,9 @@
  * A process that abuses the queues that libmlx5 maps into it: it writes at
  * random into send and receive queues, a CQ, an SRQ, their doorbell records and
  * its pages of the device, and rings doorbells for them, until it is killed.
- * Now and then it gives a command with random values. It makes new queue pairs
- * after a while, because they soon end in error. It prints "begins" when it has
- * begun.
+ * Now and then it issues a command with random values. It makes new queue pairs
+ * after a while, because they soon end in error. It prints "begins" when it
+ * starts.
  *
  *     hostile DEVICE PORT SEED
  */
@@ -37,7 +37,7 @@ static const uint8_t opcodes[] = {
 struct queues {
 	struct ibv_qp *qp;
 	struct mlx5dv_qp places;
-	/* Blocks that the doorbell record counts as posted. */
+	/* Number of blocks that the doorbell record counts as posted. */
 	uint16_t posted;
 };
 
@@ -135,8 +135,8 @@ static void ring(const struct queues *queues)
 }
 
 /*
- * Writes a request whose head is nearly right, with keys and addresses of this
- * process or random ones behind it, and posts it.
+ * Writes a request whose head is nearly right, followed by keys and addresses
+ * of this process or random ones, and posts it.
  */
 static void post(struct queues *queues, struct pair_base *base)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What a message costs when a process posts over many connected queue pairs in
- * turn, beside the same messages over one. Each round measures one, then all, so
- * that both have the same machine, and prints `NS_OF_ONE NS_OF_ALL`, the time of a
- * message of 64 bytes. ONE messages are outstanding on the one queue pair, ALL on
- * all of them together.
+ * Cost of a message when a process posts over many connected queue pairs in
+ * turn, compared with the same messages over one. Each round measures one, then
+ * all, so that both have the same machine, and prints `NS_OF_ONE NS_OF_ALL`,
+ * the time of a message of 64 bytes. ONE messages are outstanding on the one
+ * queue pair, ALL on all of them together.
  *
  *     many-pairs DEVICE GID_INDEX PORT PEER_PORT PAIRS ROUNDS MESSAGES ONE ALL
  */
@@ -16,7 +16,7 @@
 #define MESSAGE_BYTES 64
 
 /*
- * Time of one of @messages over the first @pairs queue pairs, of which
+ * Time per message of @messages over the first @pairs queue pairs, of which
  * @outstanding are under way, in ns.
  */
 static double measure(struct pair_base *base, struct ibv_qp **qps,
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
 	messages = pair_number(argv[7]);
 	few = pair_number(argv[8]);
 	many = pair_number(argv[9]);
-	/* Room for queue pairs that lag behind the others. */
+	/* Extra room for queue pairs that lag behind the others. */
 	depth = 4 * many / pairs;
 	if (depth < few)
 		depth = few;
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
 	qps = calloc(pairs, sizeof(*qps));
 	for (i = 0; i < pairs; i++)
 		qps[i] = pair_connect(&base, depth, 0);
-	/* Each queue pair has posted before anything is measured. */
+	/* Each queue pair posts once before the measurement. */
 	measure(&base, qps, pairs, pairs, many);
 	for (i = 0; i < rounds; i++) {
 		one = measure(&base, qps, 1, messages, few);

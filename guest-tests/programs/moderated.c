@@ -2,7 +2,7 @@
 /*
  * Moderation of a CQ by a program (ibv_modify_cq): the event of a lone
  * completion waits for the period, and that of as many completions as the CQ
- * counts waits for the last of them. Ends with 0 when both are so.
+ * counts comes with the last of them. Ends with 0 when both hold.
  *
  *     moderated DEVICE PORT PEER_PORT
  */
@@ -13,7 +13,7 @@
 
 #define COUNT 8
 #define PERIOD_US 60000
-/* The clocks of guest and adapter are not the same. */
+/* The clocks of guest and adapter differ. */
 #define PERIOD_LEAST_US (PERIOD_US * 9 / 10)
 #define MESSAGE_BYTES 64
 
@@ -30,8 +30,8 @@ static void moderate(struct ibv_cq *cq, uint16_t count, uint16_t period)
 }
 
 /*
- * Posts @messages to a CQ that is armed, and waits for its event. Returns how
- * many completions there were by then, and in @waited_us the time.
+ * Posts @messages to a CQ that is armed, and waits for its event. Returns the
+ * number of completions by then, and in @waited_us the time.
  */
 static unsigned int await_event(struct pair_base *base, struct ibv_qp *qp,
 				unsigned int messages, long *waited_us)

@@ -11,7 +11,7 @@
 #define POLL_MAX 16
 #define REACH (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
 
-/* Says what failed, and why as far as errno tells. */
+/* Prints what failed, and the reason that errno gives. */
 void pair_fail(const char *what)
 {
 	fprintf(stderr, "%s: %s\n", what, strerror(errno));
@@ -44,7 +44,7 @@ unsigned long pair_number(const char *text)
 	return value;
 }
 
-/* The place of the words DEVICE GID_INDEX PORT PEER_PORT. */
+/* The endpoints from the arguments DEVICE GID_INDEX PORT PEER_PORT. */
 struct pair_place pair_place(char **words)
 {
 	return (struct pair_place){
@@ -55,7 +55,7 @@ struct pair_place pair_place(char **words)
 	};
 }
 
-/* The time since some moment. */
+/* The time since an arbitrary moment. */
 double pair_now_ns(void)
 {
 	struct timespec time;
@@ -171,7 +171,7 @@ static void connect_to(struct pair_base *base, struct ibv_qp *qp, uint8_t port,
 	      "to RTS");
 }
 
-/* The end that posts; its context is the other one, which only answers. */
+/* The end that posts; its context is the other end, which only answers. */
 struct ibv_qp *pair_connect(struct pair_base *base, uint32_t depth,
 			    uint32_t create_flags)
 {

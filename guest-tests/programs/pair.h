@@ -16,7 +16,7 @@
 /* Create flag of the provider: commands of QoS level 1 (docs/verbs/VERBS.md). */
 #define VUHCA_CREATE_LEVEL_1 (1U << 31)
 
-/* Where the queue pairs are: @gid_index is that of both ports, or -1. */
+/* Location of the queue pairs; @gid_index is that of both ports, or -1. */
 struct pair_place {
 	const char *device;
 	int gid_index;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What posting costs a process in a stream: WRITEs of 64 bytes in bursts of half
- * the queue depth, so that the adapter is never without work. Prints the time of
- * a call that posts, without the polls between the bursts, in the fast tenth of
- * the bursts, which a busy machine delays least, and in the median one; then the
- * time of a message; in ns.
+ * Cost of posting to a process in a stream: WRITEs of 64 bytes in bursts of
+ * half the queue depth, so that the adapter is never without work. Prints three
+ * times in ns: that of a call that posts, without the polls between the bursts,
+ * in the fastest tenth of the bursts, which a busy machine delays least; the
+ * same in the median burst; and that of a message.
  *
  *     stream DEVICE GID_INDEX PORT PEER_PORT BURSTS DEPTH
  */

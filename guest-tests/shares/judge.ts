@@ -10,7 +10,7 @@ import { type FunctionResult, type Measurement, type PhaseResult, sum } from './
 export interface Finding {
   readonly claim: string;
   readonly outcome: 'holds' | 'broken' | 'not shown';
-  /** The numbers; for a broken claim, the guests concerned. */
+  /** The numbers; for a broken claim also the guests concerned. */
   readonly detail: string;
 }
 
@@ -24,7 +24,7 @@ const SHARE_TOLERANCE = 0.02;
  */
 const LEAST_CONTESTED = 0.5;
 
-/** The one claim that needs a machine which lets all guests run most of the time. */
+/** The only claim that needs a machine which lets all guests run most of the time. */
 export const SERVICE_CLAIM = 'a guest with commands waiting gets the service that its lanes guarantee';
 
 /**
@@ -37,9 +37,9 @@ export function guaranteedShare({ active, weights }: Pick<PhaseResult, 'active' 
 }
 
 /**
- * Says which guest gets less service than another one that has fewer buffers: service follows the
- * lanes (US 8,484,392 par. 51, 131). Undefined when buffers and lanes have the same order. With
- * weights, says what each guest got for its PCBs.
+ * Names a guest that gets less service than another one with fewer buffers, because service follows
+ * the lanes (US 8,484,392 par. 51, 131). Undefined when buffers and lanes have the same order. With
+ * weights, tells the service that each guest got for its PCBs.
  */
 export function explainService(phase: Pick<PhaseResult, 'active' | 'functions' | 'weights'>): string | undefined {
   if (phase.weights !== undefined) return explainWeights(phase.functions);
@@ -62,7 +62,7 @@ function explainWeights(functions: PhaseResult['functions']): string {
   return `With weights as paid, service follows PCBs: ${got.join(', ')}.`;
 }
 
-/** Whether its share was met; undefined when it was alone or had too few commands waiting. */
+/** True if its share was met; undefined when it was alone or had too few commands waiting. */
 export function isShareMet(phase: PhaseResult, number: number): boolean | undefined {
   const guaranteed = guaranteedShare(phase, number);
   if (guaranteed === 0 || guaranteed === 1 || phase.contested < LEAST_CONTESTED) return undefined;
@@ -71,8 +71,8 @@ export function isShareMet(phase: PhaseResult, number: number): boolean | undefi
 }
 
 /**
- * Whether a phase shows what it is for: a guest that is alone uses what others leave free, and PCBs
- * are scarce when there are several. On a busy machine it takes a while until they are.
+ * True if a phase shows what it should: a guest that is alone uses free resources of the others,
+ * and PCBs are scarce when there are several guests. On a busy machine this takes a while.
  */
 export function isShown(phase: PhaseResult): boolean {
   if (isShared(phase)) return countScarce(phase) > 0;
@@ -150,12 +150,12 @@ function countScarce({ functions }: PhaseResult): number {
   return sum(functions.map(({ levels: [{ refused }] }) => refused));
 }
 
-/** Whether level 0 used no more than its own. */
+/** True if level 0 used no more than its own. */
 function isTimid({ levels: [{ pcbsPeak, pcbsGuaranteed, creditsSharedPeak }] }: FunctionResult): boolean {
   return pcbsPeak <= pcbsGuaranteed || creditsSharedPeak === 0;
 }
 
-/** Whether several guests are active. */
+/** True if several guests are active. */
 function isShared({ active }: PhaseResult): boolean {
   return active.filter(Boolean).length > 1;
 }

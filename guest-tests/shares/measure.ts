@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Measures the worked example (US8484392, figure 11) with real guests: each keeps as many commands
- * under way at QoS level 1 as are guaranteed to it, and floods at level 0, alone and with others.
+ * in flight at QoS level 1 as are guaranteed to it, and floods at level 0, alone and with others.
  * Called by `npm run demo -- qos` and by the test of three guests.
  */
 
@@ -13,7 +13,7 @@ import { isShown } from './judge.ts';
 import { type Measurement, type PhaseResult, type Sample, summarise, takeSample } from './samples.ts';
 import { giveShares, tell, weightLanes } from './shares.ts';
 
-/** A phase: which guests are active, and the weight of each of their lanes, by function. */
+/** A phase: the active guests, and the weight of each of their lanes, by function. */
 export interface Phase {
   readonly name: string;
   readonly active: readonly boolean[];
@@ -34,8 +34,8 @@ export const PHASES: readonly Phase[] = [
 const FLOOD = 256;
 const SAMPLE_MS = 50;
 /**
- * Bound of what a busy machine may delay: guests that launch commands, and a phase that shows what
- * it is for. Nothing needs it but what would never come.
+ * Bound of waits that a busy machine may delay: for guests that launch commands, and for a phase
+ * that shows what it should. It ends only waits that would never end.
  */
 const WAIT_BOUND_MS = 240_000;
 /** The fewest samples of a phase. */
@@ -86,12 +86,12 @@ async function runPhase(
   }
 }
 
-/** A guest floods, and keeps as many commands under way at level 1 as are guaranteed to it. */
+/** A guest floods, and keeps as many commands in flight at level 1 as are guaranteed to it. */
 export function floodOf(number: number): string {
   return `load ${FLOOD} ${GUESTS[number].levelPcbs[1]}`;
 }
 
-/** Guests that become idle come first: they wait until nothing of theirs is under way. */
+/** Guests that become idle come first: they wait until none of their commands is in flight. */
 async function setLoads(tenants: readonly Tenant[], active: readonly boolean[]): Promise<void> {
   const set = (number: number): Promise<unknown> =>
     tell(tenants[number], active[number] ? floodOf(number) : 'load 0 0');

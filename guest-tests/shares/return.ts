@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The return of a share, live: with ADAPTER_CONTROL.returnShares a guest dies while all flood, the
- * adapter takes its share back, a new guest on its socket regains one, and the control machine can
- * give it the share of the document again (US8484392, figure 11; docs/FEATURES.md). Called by
- * `npm run demo -- qos` and by the long test of three guests.
+ * The return of a share in a running system: with ADAPTER_CONTROL.returnShares a guest dies while
+ * all flood, the adapter takes its share back, a new guest on its socket regains one, and the
+ * control machine can give it the share of the document again (US8484392, figure 11;
+ * docs/FEATURES.md). Called by `npm run demo -- qos` and by the long test of three guests.
  */
 import type { ControlClient } from '../../device/process/control/control-client.ts';
 import { GUESTS } from '../../device/rig/qos/worked-example.ts';
@@ -21,7 +21,7 @@ export interface Share {
   readonly free: { readonly vcbs: number; readonly pcbs: number; readonly lanes: number };
 }
 
-/** The share of the guest before its death, after it, with a new guest, and when given again. */
+/** The share of the guest before its death, after it, with a new guest, and when assigned again. */
 export interface ReturnedShare {
   readonly name: string;
   readonly before: Share;
@@ -31,7 +31,7 @@ export interface ReturnedShare {
 }
 
 const SAMPLE_MS = 50;
-/** Ends only what would never end. */
+/** Ends only a wait that would never end. */
 const WAIT_BOUND_MS = 240_000;
 
 /**

@@ -6,10 +6,7 @@
 import type { StatusReport } from '../../device/process/reports/status-report.ts';
 
 const NS_PER_S = 1e9;
-/**
- * Samples of a busy machine may lie far apart: nothing is known of a longer time between two of
- * them.
- */
+/** Samples of a busy machine may lie far apart: a longer gap between two of them tells nothing. */
 const LONGEST_INTERVAL_NS = 0.25 * NS_PER_S;
 
 /** A QoS level of a function at one time; refusals and launches count from the function's reset. */
@@ -88,11 +85,11 @@ export interface FunctionResult {
   readonly levels: readonly LevelResult[];
   /**
    * Its part of all commands launched while every active guest had some waiting; 0 when that never
-   * was.
+   * happened.
    */
   readonly share: number;
   /**
-   * The error of `share`: the most commands it had begun and not ended, as a part of all those
+   * The error of `share`: the most commands that it had begun and not ended, as a part of all those
    * launched.
    */
   readonly shareError: number;
@@ -124,7 +121,7 @@ export interface Measurement {
   readonly failed: number;
 }
 
-/** Sums up two samples or more; `active` says which functions are active. */
+/** Sums up two samples or more; `active` names the active functions. */
 export function summarise(samples: readonly Sample[], active: readonly boolean[]): Summary {
   const [first, last] = [samples[0], samples[samples.length - 1]];
   const { launched, contested } = countContested(samples, active);

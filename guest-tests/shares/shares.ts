@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Gives the shares of the worked example of US8484392 (figure 11) through the management commands
+ * Assigns the shares of the worked example of US8484392 (figure 11) through the management commands
  * of the guests: the control machine divides the adapter, then each machine divides its share
  * between its QoS levels. Called by measure.ts.
  */
@@ -23,7 +23,7 @@ export const LEVEL_LANES = [
 const LANE_CREDITS = 1;
 const CHANGES_PER_REQUEST = 32;
 
-/** Gives a guest an order. Throws SetupError with the guest's report when it fails. */
+/** Sends a guest an order. Throws SetupError with the guest's report when it fails. */
 export async function tell(tenant: Tenant, line: string): Promise<readonly string[]> {
   const said = await tenant.do(line);
   if (said.some((words) => words.startsWith('not ok')))

@@ -21,7 +21,7 @@ struct tenant_pair {
 	u32 outstanding;
 };
 
-/* RDMA WRITEs at one QoS level; `window` commands are under way at any time. */
+/* RDMA WRITEs at one QoS level; `window` commands are in flight at any time. */
 struct tenant_load {
 	struct vuhca_dev *dev;
 	struct vuhca_pd *pd;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The load of one QoS level: RDMA WRITEs from port 1 to port 2, each through a
- * collect buffer, with `window` commands under way. An interrupt wakes a
+ * collect buffer, with `window` commands in flight. An interrupt wakes a
  * thread, which posts a new command for each completed one.
  */
 #include <linux/kthread.h>
@@ -99,7 +99,7 @@ static bool tenant_has_room(struct tenant_load *load)
 }
 
 /*
- * Posts a batch on each idle queue pair. Behind a command that was posted by
+ * Posts a batch on each idle queue pair. After a command that was posted by
  * doorbell the adapter refuses collected commands, because they come too early;
  * it takes those of the next batch.
  */

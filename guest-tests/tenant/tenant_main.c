@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The load of a tenant in the demonstration of shares: RDMA WRITEs at both QoS
- * levels. debugfs, vuhca-tenant/load: write the number of commands to keep
- * under way at level 0 and at level 1 (0 0 returns when all have completed);
- * read the counters.
+ * levels. debugfs, vuhca-tenant/load: write the number of commands to keep in
+ * flight at level 0 and at level 1 (0 0 returns when all have completed); read
+ * the counters.
  */
 #include <linux/debugfs.h>
 #include <linux/dma-mapping.h>
@@ -12,8 +12,8 @@
 #include "tenant.h"
 
 /*
- * Ends only what would never end; shorter than the silence after which the host
- * ends a guest.
+ * Ends only waits that would never end; shorter than the silence after which
+ * the host ends a guest.
  */
 #define TENANT_QUIET_MS	240000
 
@@ -35,7 +35,7 @@ static bool tenant_is_quiet(struct tenant_load *load)
 	return READ_ONCE(load->completed) == READ_ONCE(load->posted);
 }
 
-/* Sets the windows; a window of 0 waits for the commands under way. */
+/* Sets the windows; a window of 0 waits for the commands in flight. */
 static int tenant_set(const u32 *windows)
 {
 	unsigned int i;

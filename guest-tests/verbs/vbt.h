@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Tests of an InfiniBand device by the API that kernel users have: two queue
- * pairs, one at each port of the device, connected to each other. They know
- * nothing of the device's driver.
+ * pairs, one at each port of the device, connected to each other. They do not
+ * depend on the device's driver.
  */
 #ifndef VBT_H
 #define VBT_H
@@ -14,7 +14,10 @@
 #define VBT_PREFIX	"vbt: "
 #define VBT_BYTES	16384
 #define VBT_ENTRIES	16
-/* Bound of a wait that a working device ends; a busy machine needs most of it. */
+/*
+ * Bound of a wait that a working device ends; a busy machine may need most of
+ * it.
+ */
 #define VBT_WAIT_MS	240000
 
 struct vbt_end {

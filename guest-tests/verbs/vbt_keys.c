@@ -137,7 +137,7 @@ static void vbt_atomics(struct vbt *t)
 	VBT_OK(t, ib_dereg_mr(mr));
 }
 
-/* After its own invalidation the region takes another registration. */
+/* After its own invalidation the region accepts another registration. */
 static void vbt_local_invalidate(struct vbt *t)
 {
 	struct ib_mr *mr = vbt_registered(t);

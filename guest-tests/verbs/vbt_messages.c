@@ -32,7 +32,7 @@ static void vbt_immediate(struct vbt *t)
 	VBT_CHECK(t, vbt_holds(t, 1, 0, 160, 3), "other bytes");
 }
 
-/* The payload of an inline request is taken from the kernel's addresses at once. */
+/* The payload of an inline request is copied at once, from kernel addresses. */
 static void vbt_inline(struct vbt *t)
 {
 	u8 here[48];
@@ -89,7 +89,7 @@ static void vbt_chain(struct vbt *t)
 	}
 }
 
-/* A full queue takes no request, and names the first that it refused. */
+/* A full queue accepts no request, and names the first refused one. */
 static void vbt_full(struct vbt *t)
 {
 	struct ib_sge sge = vbt_sge(t, 1, 0, 64);

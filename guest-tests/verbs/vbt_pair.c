@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* A pair of queue pairs with a buffer each, and checks of what they do. */
+/* A pair of queue pairs with a buffer each, and checks of their traffic. */
 #include <linux/slab.h>
 
 #include "vbt.h"
@@ -88,7 +88,7 @@ static bool vbt_buffer_create(struct vbt *t, struct vbt_end *end)
 		kfree(bytes);
 		return false;
 	}
-	/* Everything that is set is unmapped and freed. */
+	/* Unmaps and frees everything that is set. */
 	end->bytes = bytes;
 	return true;
 }

@@ -17,7 +17,7 @@ static void vbt_srq_event(struct ib_event *event, void *context)
 	complete(&heard->done);
 }
 
-/* Takes a message by the SRQ of end 1, whose limit is then reached. */
+/* Receives a message by the SRQ of end 1, whose limit is then reached. */
 static void vbt_shared(struct vbt *t)
 {
 	struct vbt_heard heard;
@@ -69,7 +69,7 @@ static void vbt_drain(struct vbt *t)
 {
 	int i;
 
-	/* Without a handler, which the core finds by the number of a request. */
+	/* Has no handler, which the core finds by the number of a request. */
 	for (i = 0; i < 4; i++)
 		vbt_recv(t, 1, 0, 64, 0);
 	for (i = 0; i < 2; i++)
@@ -95,7 +95,7 @@ static void vbt_query(struct vbt *t)
 	VBT_CHECK(t, init.qp_type == IB_QPT_RC, "%d", init.qp_type);
 }
 
-/* A QP in error flushes what is posted to it. */
+/* A QP in error flushes requests that are posted to it. */
 static void vbt_flush(struct vbt *t)
 {
 	struct ib_qp_attr error = { .qp_state = IB_QPS_ERR };

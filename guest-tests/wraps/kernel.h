@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What vuhca_pio_buffer.c needs of the kernel and of the driver, for a program
+ * The parts of kernel and driver that vuhca_pio_buffer.c needs, for a program
  * of one thread on the host: pio-wraps.c includes it in place of
  * vuhca_internal.h.
  */

@@ -4,7 +4,7 @@
  * of the driver itself, on the host, over a window that checks each store.
  * pio-wraps BLOCKS COUNT SEED: a context of BLOCKS blocks whose counts begin at
  * COUNT sends packets of random length, and gets blocks back at random. Prints
- * what is wrong, and ends with 1 then.
+ * faults, and ends with 1 when there are any.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static void fail(const char *format, ...)
 	exit(1);
 }
 
-/* A store must go to the next eight bytes of the packet. */
+/* Expects a store to the next eight bytes of the packet. */
 void writeq(u64 value, char *at)
 {
 	size_t offset = (uintptr_t)at % VUHCA_SEND_START_OF_PACKET_OFFSET;
