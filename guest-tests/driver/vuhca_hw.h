@@ -63,7 +63,7 @@
 #define VUHCA_BAR_REGISTERS_BYTES 0x100000u
 /* Device memory in the register BAR. */
 #define VUHCA_DEVICE_MEMORY_OFFSET 0x80000u
-/* Room for device memory: the most that a function has. */
+/* Room for device memory, the maximum of a function. */
 #define VUHCA_DEVICE_MEMORY_MAX_BYTES 0x80000u
 /* Size of the PIO BAR: 16 MiB of send blocks and their start-of-packet alias. */
 #define VUHCA_BAR_PIO_BYTES 0x2000000u
@@ -139,7 +139,7 @@
 #define VUHCA_TRACE_BLOCKS_MAX_LOG2 16
 /* QoS levels of an underlying function: 0 high bandwidth, 1 low latency. */
 #define VUHCA_QOS_LEVELS 2
-/* Area for the GRH in front of every received datagram. */
+/* Area for the GRH before every received datagram. */
 #define VUHCA_GRH_AREA_BYTES 40
 /* Longest message. */
 #define VUHCA_MESSAGE_MAX_BYTES 0x80000000u
@@ -198,7 +198,7 @@ enum vuhca_send_opcode {
 	VUHCA_SEND_OPCODE_FETCH_ADD = 8,
 	/* Make earlier writes to remote memory visible or persistent. */
 	VUHCA_SEND_OPCODE_FLUSH = 9,
-	/* Write 8 bytes of remote memory in one store, behind all earlier operations. */
+	/* Write 8 bytes of remote memory in one store, after all earlier operations. */
 	VUHCA_SEND_OPCODE_ATOMIC_WRITE = 10,
 	/* Invalidate a local key. */
 	VUHCA_SEND_OPCODE_LOCAL_INVALIDATE = 16,
@@ -216,7 +216,10 @@ enum vuhca_management_opcode {
 	VUHCA_MANAGEMENT_OPCODE_MODIFY_ADAPTER = 1,
 	/* Query capabilities and limits of the function. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_ADAPTER = 2,
-	/* Change what software offers at the port in the modifier; physical function only. */
+	/*
+	 * Change the services that software offers at the port in the modifier; physical function
+	 * only.
+	 */
 	VUHCA_MANAGEMENT_OPCODE_MODIFY_PORT = 5,
 	/* Query the port in the modifier. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_PORT = 6,
@@ -352,7 +355,7 @@ enum vuhca_management_status {
 	VUHCA_MANAGEMENT_STATUS_BAD_CHECKSUM = 3,
 	/* No such object, or it belongs to another function. */
 	VUHCA_MANAGEMENT_STATUS_BAD_OBJECT = 4,
-	/* A field is out of range; badOffset says which. */
+	/* A field is out of range; badOffset names it. */
 	VUHCA_MANAGEMENT_STATUS_BAD_FIELD = 5,
 	/* A guest address is not mapped, or not aligned. */
 	VUHCA_MANAGEMENT_STATUS_BAD_ADDRESS = 6,
@@ -372,13 +375,16 @@ enum vuhca_management_status {
 	VUHCA_MANAGEMENT_STATUS_SHARE_EXCEEDED = 13,
 	/* Another function still uses VCBs or send memory that it gave back; try again. */
 	VUHCA_MANAGEMENT_STATUS_CONVERGING = 14,
-	/* The function has too few free translation entries; the limit says how many. */
+	/* The function has too few free translation entries; limit tells how many it has. */
 	VUHCA_MANAGEMENT_STATUS_NO_TRANSLATIONS = 15,
-	/* The function uses its share of send contexts or send blocks; limit says what is left. */
+	/*
+	 * The function uses its share of send contexts or send blocks; limit tells how many are
+	 * left.
+	 */
 	VUHCA_MANAGEMENT_STATUS_SHARE_USED_UP = 16,
 };
 
-/* What became of a management datagram (bits); none: the agents left it to software. */
+/* Fate of a management datagram (bits); none: the agents left it to software. */
 enum vuhca_mad_result {
 	/* An agent took it. */
 	VUHCA_MAD_RESULT_CONSUMED = 1,
@@ -394,7 +400,7 @@ enum vuhca_completion_status {
 	VUHCA_COMPLETION_STATUS_LOCAL_LENGTH_ERROR = 1,
 	/* The work request is malformed. */
 	VUHCA_COMPLETION_STATUS_LOCAL_QP_OPERATION_ERROR = 2,
-	/* Key, bounds or access rights of local memory. */
+	/* Key, bounds or access rights of local memory do not allow the access. */
 	VUHCA_COMPLETION_STATUS_LOCAL_PROTECTION_ERROR = 4,
 	/* The QP went into the error state first. */
 	VUHCA_COMPLETION_STATUS_FLUSHED = 5,
@@ -406,7 +412,7 @@ enum vuhca_completion_status {
 	VUHCA_COMPLETION_STATUS_LOCAL_ACCESS_ERROR = 8,
 	/* The responder refused the request. */
 	VUHCA_COMPLETION_STATUS_REMOTE_INVALID_REQUEST_ERROR = 9,
-	/* Key, bounds or access rights of remote memory. */
+	/* Key, bounds or access rights of remote memory do not allow the access. */
 	VUHCA_COMPLETION_STATUS_REMOTE_ACCESS_ERROR = 10,
 	/* The responder could not complete the request. */
 	VUHCA_COMPLETION_STATUS_REMOTE_OPERATION_ERROR = 11,
@@ -444,7 +450,7 @@ enum vuhca_completion_opcode {
 	VUHCA_COMPLETION_OPCODE_LOCAL_INVALIDATE = 6,
 	/* A fast registration completed. */
 	VUHCA_COMPLETION_OPCODE_FAST_REGISTER = 7,
-	/* A FLUSH completed: all writes before it are where it wants them. */
+	/* A FLUSH completed: all earlier writes have the requested placement. */
 	VUHCA_COMPLETION_OPCODE_FLUSH = 8,
 	/* An ATOMIC WRITE completed. */
 	VUHCA_COMPLETION_OPCODE_ATOMIC_WRITE = 9,
@@ -522,7 +528,7 @@ enum vuhca_fault_kind {
 	VUHCA_FAULT_KIND_REGISTER_RESERVED = 1,
 	/* Write to a read-only register. */
 	VUHCA_FAULT_KIND_REGISTER_READ_ONLY = 2,
-	/* Access of a width or alignment that the register does not take. */
+	/* Access of a width or alignment that the register does not support. */
 	VUHCA_FAULT_KIND_REGISTER_WIDTH = 3,
 	/* Collect write outside the function's buffers. */
 	VUHCA_FAULT_KIND_COLLECT_OUT_OF_RANGE = 4,
@@ -597,12 +603,12 @@ enum vuhca_fault_kind {
 	VUHCA_FAULT_KIND_OVERFLOW_ENTRY = 37,
 	/* A virtual function accessed a control of the physical function. */
 	VUHCA_FAULT_KIND_NOT_PERMITTED = 38,
-	/* A send context halted; its status says why. */
+	/* A send context halted; its status tells why. */
 	VUHCA_FAULT_KIND_SEND_CONTEXT_HALTED = 39,
 	/* A packet from a send context was dropped: malformed, or not allowed. */
 	VUHCA_FAULT_KIND_SEND_PACKET = 40,
 	/*
-	 * An entry of the lane table asks for lanes that its function cannot have; nothing was
+	 * An entry of the lane table requests lanes that its function cannot have; nothing was
 	 * changed.
 	 */
 	VUHCA_FAULT_KIND_LANE_TABLE_ENTRY = 41,
@@ -792,8 +798,7 @@ enum vuhca_access_flag {
 };
 
 /*
- * What a FLUSH guarantees for earlier writes (bits); numbers follow enum ib_placement_type of
- * Linux.
+ * Guarantees of a FLUSH for earlier writes (bits); numbers follow enum ib_placement_type of Linux.
  */
 enum vuhca_placement_type {
 	/* Every reader of the memory finds the data. */
@@ -802,11 +807,11 @@ enum vuhca_placement_type {
 	VUHCA_PLACEMENT_TYPE_PERSISTENCE = 2,
 };
 
-/* What a FLUSH covers; numbers follow enum ib_selectivity_level of Linux. */
+/* Memory that a FLUSH covers; numbers follow enum ib_selectivity_level of Linux. */
 enum vuhca_flush_selectivity {
 	/* The range that address and length name. */
 	VUHCA_FLUSH_SELECTIVITY_RANGE = 0,
-	/* The whole region or window of the R_Key; address and length do not count. */
+	/* The whole region or window of the R_Key; address and length are ignored. */
 	VUHCA_FLUSH_SELECTIVITY_MEMORY_REGION = 1,
 };
 
@@ -974,15 +979,15 @@ enum vuhca_tvl_state {
 
 /* Doorbells that go to the overflow buffer during a potential deadlock. */
 enum vuhca_overflow_policy {
-	/* None: the bus waits, possibly for ever. */
+	/* None: the bus waits, possibly forever. */
 	VUHCA_OVERFLOW_POLICY_OFF = 0,
 	/* The doorbells received last. */
 	VUHCA_OVERFLOW_POLICY_NEWEST = 1,
-	/* Those of the queue pairs with most doorbells in the overflow buffer. */
+	/* Doorbells of the queue pairs with most doorbells in the overflow buffer. */
 	VUHCA_OVERFLOW_POLICY_MOST_SPILLED = 2,
 };
 
-/* How the scheduler checks whether a send queue is in its list. */
+/* Ways in which the scheduler checks whether a send queue is in its list. */
 enum vuhca_link_check {
 	/* Reads the descriptor, then writes it. */
 	VUHCA_LINK_CHECK_READ = 0,
@@ -992,11 +997,11 @@ enum vuhca_link_check {
 
 /* States of a send context. */
 enum vuhca_send_context_state {
-	/* Takes no writes; its counters do not change. */
+	/* Accepts no writes; its counters do not change. */
 	VUHCA_SEND_CONTEXT_STATE_DISABLED = 0,
-	/* Takes packets. */
+	/* Accepts packets. */
 	VUHCA_SEND_CONTEXT_STATE_ENABLED = 1,
-	/* Takes no writes; complete packets still egress. */
+	/* Accepts no writes; complete packets still egress. */
 	VUHCA_SEND_CONTEXT_STATE_HALTED = 2,
 	/* Being disabled; complete packets still egress. */
 	VUHCA_SEND_CONTEXT_STATE_DRAINING = 3,
@@ -1004,7 +1009,7 @@ enum vuhca_send_context_state {
 	VUHCA_SEND_CONTEXT_STATE_FROZEN = 4,
 };
 
-/* Why a send context halted. */
+/* Reasons why a send context halted. */
 enum vuhca_send_halt_cause {
 	/* The context has not halted. */
 	VUHCA_SEND_HALT_CAUSE_NONE = 0,
@@ -1078,7 +1083,7 @@ enum vuhca_capability {
 	VUHCA_CAPABILITY_DEVICE_MEMORY = 0x8000u,
 	/* Send queues are watched, so that streams of commands need no doorbells. */
 	VUHCA_CAPABILITY_SHADOW_TAILS = 0x10000u,
-	/* The ports are of this function alone, which manages them and has their QP0 and QP1. */
+	/* The ports belong to this function alone, which manages them and has their QP0 and QP1. */
 	VUHCA_CAPABILITY_OWN_PORTS = 0x400u,
 };
 
@@ -1161,7 +1166,7 @@ enum vuhca_capability {
 #define VUHCA_CSR_MANAGEMENT_COMMANDS_OFF 0x0144
 /* Management commands answered with an error. (32 bits, ro) */
 #define VUHCA_CSR_MANAGEMENT_REFUSED_OFF 0x0148
-/* State of lock and dedicated collect buffer, of each; reading it takes nothing. (32 bits, ro) */
+/* State of each lock and dedicated collect buffer; a read does not take the lock. (32 bits, ro) */
 #define VUHCA_CSR_DEDICATED_STATE_OFF 0x014c
 #define VUHCA_CSR_DEDICATED_STATE_COUNT 8
 #define VUHCA_CSR_DEDICATED_STATE_STRIDE 4
@@ -1197,7 +1202,7 @@ enum vuhca_capability {
 #define VUHCA_CSR_PCB_IN_USE_STRIDE 4
 /*
  * Physical collect buffers that each QoS level could bind now; for a virtual function, if the
- * others used no shared one. (32 bits, ro)
+ * others used no shared buffer. (32 bits, ro)
  */
 #define VUHCA_CSR_PCB_AVAILABLE_OFF 0x0220
 #define VUHCA_CSR_PCB_AVAILABLE_COUNT 2
@@ -1213,8 +1218,8 @@ enum vuhca_capability {
 /* Commands collected completely. (32 bits, ro) */
 #define VUHCA_CSR_COLLECT_KICKS_OFF 0x0234
 /*
- * Commands that went to send queue mode: no PCB was free, or another page held the number of the
- * VCB from before a move. (32 bits, ro)
+ * Commands that went to send queue mode because no PCB was free, or because another page still held
+ * the number of the VCB after a move. (32 bits, ro)
  */
 #define VUHCA_CSR_COLLECT_REFUSALS_OFF 0x0238
 /* Incomplete commands that software cancelled. (32 bits, ro) */
@@ -1236,7 +1241,7 @@ enum vuhca_capability {
  * (64 bits, ro)
  */
 #define VUHCA_CSR_VCB_LEVEL_BASE_OFF 0x0258
-/* Address behind the function's last VCB in the VCB space. (64 bits, ro) */
+/* Address after the function's last VCB in the VCB space. (64 bits, ro) */
 #define VUHCA_CSR_VCB_END_OFF 0x0260
 /* Explicit doorbells. (32 bits, ro) */
 #define VUHCA_CSR_DOORBELLS_EXPLICIT_OFF 0x0280
@@ -1260,7 +1265,7 @@ enum vuhca_capability {
 #define VUHCA_CSR_SCHEDULER_BUFFERS_IN_USE_OFF 0x02a0
 /*
  * Dedicated collect buffers of the scheduler that could now be bound for the function; for a
- * virtual one, if the others used no shared one. (32 bits, ro)
+ * virtual function, if the others used no shared buffer. (32 bits, ro)
  */
 #define VUHCA_CSR_SCHEDULER_BUFFERS_AVAILABLE_OFF 0x02a4
 /* Commands of the function that were launched. (32 bits, ro) */
@@ -1313,8 +1318,8 @@ enum vuhca_capability {
 #define VUHCA_CSR_DMA_CONTEXTS_COUNT_SHIFT 0
 #define VUHCA_CSR_DMA_CONTEXTS_COUNT_MASK 0x3ffu
 /*
- * Time of a command in the send pipeline at least. Only the physical function can write it. (32
- * bits, rw)
+ * Least time of a command in the send pipeline. Only the physical function can write it. (32 bits,
+ * rw)
  */
 #define VUHCA_CSR_PIPELINE_TIME_OFF 0x0388
 #define VUHCA_CSR_PIPELINE_TIME_NS_SHIFT 0
@@ -1334,53 +1339,57 @@ enum vuhca_capability {
 /* Commands collected in a VCB of another QoS level than that of their QP. (32 bits, ro) */
 #define VUHCA_CSR_LEVEL_MISMATCHES_OFF 0x0398
 /*
- * Logical state (port-state) of each port. Ports 1 and 2; 0 for a port that the adapter has not.
- * (32 bits, ro)
+ * Logical state (port-state) of each port. Ports 1 and 2; 0 for a port that the adapter does not
+ * have. (32 bits, ro)
  */
 #define VUHCA_CSR_PORT_STATE_OFF 0x0400
 #define VUHCA_CSR_PORT_STATE_COUNT 2
 #define VUHCA_CSR_PORT_STATE_STRIDE 4
-/* Base LID of each port. Ports 1 and 2; 0 for a port that the adapter has not. (32 bits, ro) */
+/*
+ * Base LID of each port. Ports 1 and 2; 0 for a port that the adapter does not have. (32 bits, ro)
+ */
 #define VUHCA_CSR_PORT_LID_OFF 0x0408
 #define VUHCA_CSR_PORT_LID_COUNT 2
 #define VUHCA_CSR_PORT_LID_STRIDE 4
-/* Packets sent. Ports 1 and 2; 0 for a port that the adapter has not. (64 bits, ro) */
+/* Packets sent. Ports 1 and 2; 0 for a port that the adapter does not have. (64 bits, ro) */
 #define VUHCA_CSR_PORT_TRANSMIT_PACKETS_OFF 0x0410
 #define VUHCA_CSR_PORT_TRANSMIT_PACKETS_COUNT 2
 #define VUHCA_CSR_PORT_TRANSMIT_PACKETS_STRIDE 8
-/* Packets received. Ports 1 and 2; 0 for a port that the adapter has not. (64 bits, ro) */
+/* Packets received. Ports 1 and 2; 0 for a port that the adapter does not have. (64 bits, ro) */
 #define VUHCA_CSR_PORT_RECEIVE_PACKETS_OFF 0x0420
 #define VUHCA_CSR_PORT_RECEIVE_PACKETS_COUNT 2
 #define VUHCA_CSR_PORT_RECEIVE_PACKETS_STRIDE 8
 /*
- * Packets received and dropped, for any reason. Ports 1 and 2; 0 for a port that the adapter has
- * not. (64 bits, ro)
+ * Packets received and dropped, for any reason. Ports 1 and 2; 0 for a port that the adapter does
+ * not have. (64 bits, ro)
  */
 #define VUHCA_CSR_PORT_RECEIVE_DROPS_OFF 0x0430
 #define VUHCA_CSR_PORT_RECEIVE_DROPS_COUNT 2
 #define VUHCA_CSR_PORT_RECEIVE_DROPS_STRIDE 8
 /*
- * Logical state (port-state) of each port. Ports 3 and 4; 0 for a port that the adapter has not.
- * (32 bits, ro)
+ * Logical state (port-state) of each port. Ports 3 and 4; 0 for a port that the adapter does not
+ * have. (32 bits, ro)
  */
 #define VUHCA_CSR_UPPER_PORT_STATE_OFF 0x0440
 #define VUHCA_CSR_UPPER_PORT_STATE_COUNT 2
 #define VUHCA_CSR_UPPER_PORT_STATE_STRIDE 4
-/* Base LID of each port. Ports 3 and 4; 0 for a port that the adapter has not. (32 bits, ro) */
+/*
+ * Base LID of each port. Ports 3 and 4; 0 for a port that the adapter does not have. (32 bits, ro)
+ */
 #define VUHCA_CSR_UPPER_PORT_LID_OFF 0x0448
 #define VUHCA_CSR_UPPER_PORT_LID_COUNT 2
 #define VUHCA_CSR_UPPER_PORT_LID_STRIDE 4
-/* Packets sent. Ports 3 and 4; 0 for a port that the adapter has not. (64 bits, ro) */
+/* Packets sent. Ports 3 and 4; 0 for a port that the adapter does not have. (64 bits, ro) */
 #define VUHCA_CSR_UPPER_PORT_TRANSMIT_PACKETS_OFF 0x0450
 #define VUHCA_CSR_UPPER_PORT_TRANSMIT_PACKETS_COUNT 2
 #define VUHCA_CSR_UPPER_PORT_TRANSMIT_PACKETS_STRIDE 8
-/* Packets received. Ports 3 and 4; 0 for a port that the adapter has not. (64 bits, ro) */
+/* Packets received. Ports 3 and 4; 0 for a port that the adapter does not have. (64 bits, ro) */
 #define VUHCA_CSR_UPPER_PORT_RECEIVE_PACKETS_OFF 0x0460
 #define VUHCA_CSR_UPPER_PORT_RECEIVE_PACKETS_COUNT 2
 #define VUHCA_CSR_UPPER_PORT_RECEIVE_PACKETS_STRIDE 8
 /*
- * Packets received and dropped, for any reason. Ports 3 and 4; 0 for a port that the adapter has
- * not. (64 bits, ro)
+ * Packets received and dropped, for any reason. Ports 3 and 4; 0 for a port that the adapter does
+ * not have. (64 bits, ro)
  */
 #define VUHCA_CSR_UPPER_PORT_RECEIVE_DROPS_OFF 0x0470
 #define VUHCA_CSR_UPPER_PORT_RECEIVE_DROPS_COUNT 2
@@ -1390,10 +1399,7 @@ enum vuhca_capability {
  * w1c)
  */
 #define VUHCA_CSR_FIRST_FAULT_KIND_OFF 0x0600
-/*
- * Number of the object of the first fault; FIRST_FAULT_OBJECT_KIND says what object it is. (32
- * bits, ro)
- */
+/* Number of the object of the first fault; FIRST_FAULT_OBJECT_KIND tells its kind. (32 bits, ro) */
 #define VUHCA_CSR_FIRST_FAULT_OBJECT_OFF 0x0604
 /* Register offset or guest address of the first fault. (64 bits, ro) */
 #define VUHCA_CSR_FIRST_FAULT_ADDRESS_OFF 0x0608
@@ -1433,7 +1439,7 @@ enum vuhca_capability {
 #define VUHCA_CSR_OVERFLOW_WRITTEN_OFF 0x0810
 /* Doorbells read back from the overflow buffer, modulo 2^32. (32 bits, ro) */
 #define VUHCA_CSR_OVERFLOW_READ_OFF 0x0814
-/* How doorbells are processed when resources run short. (32 bits, rw) */
+/* Processing of doorbells when resources run short. (32 bits, rw) */
 #define VUHCA_CSR_DOORBELL_POLICY_OFF 0x0818
 #define VUHCA_CSR_DOORBELL_POLICY_OVERFLOW_SHIFT 0
 #define VUHCA_CSR_DOORBELL_POLICY_OVERFLOW_MASK 0x3u
@@ -1450,7 +1456,7 @@ enum vuhca_capability {
 #define VUHCA_CSR_DOORBELL_POLICY_EXACT_SHIFT 7
 #define VUHCA_CSR_DOORBELL_POLICY_EXACT_MASK 0x80u
 /*
- * Thresholds on the free entries of the scheduler buffer, as they are in effect: 1 <= low < high <=
+ * Effective thresholds on the free entries of the scheduler buffer: 1 <= low < high <=
  * DOORBELL_BUFFER_ENTRIES. (32 bits, rw)
  */
 #define VUHCA_CSR_DOORBELL_THRESHOLDS_OFF 0x081c
@@ -1568,8 +1574,8 @@ enum vuhca_capability {
 #define VUHCA_CSR_TVL_LAUNCHES_COUNT 128
 #define VUHCA_CSR_TVL_LAUNCHES_STRIDE 4
 /*
- * Controls of a send context of the function. One that there is not reads as 0; writing it is a
- * fault. (32 bits, rw)
+ * Controls of a send context of the function. A context that does not exist reads as 0; writing it
+ * is a fault. (32 bits, rw)
  */
 #define VUHCA_CSR_SEND_CONTEXT_CONTROL_OFF 0x3000
 #define VUHCA_CSR_SEND_CONTEXT_CONTROL_COUNT 160
@@ -1598,13 +1604,13 @@ enum vuhca_capability {
 #define VUHCA_CSR_SEND_CONTEXT_STATUS_OCCUPIED_MASK 0x20000000u
 /* Blocks of 64 bytes in the PIO send memory of the adapter. (32 bits, ro) */
 #define VUHCA_CSR_SEND_MEMORY_BLOCKS_OFF 0x3600
-/* Those of them that belong to the function. (32 bits, ro) */
+/* Blocks of the PIO send memory that belong to the function. (32 bits, ro) */
 #define VUHCA_CSR_SEND_BLOCKS_OFF 0x3604
-/* Those that its send contexts have. (32 bits, ro) */
+/* Blocks that send contexts of the function have. (32 bits, ro) */
 #define VUHCA_CSR_SEND_BLOCKS_IN_USE_OFF 0x3608
 /* Most send contexts of the function. (32 bits, ro) */
 #define VUHCA_CSR_SEND_CONTEXTS_OFF 0x360c
-/* Send contexts that it has. (32 bits, ro) */
+/* Send contexts that the function has. (32 bits, ro) */
 #define VUHCA_CSR_SEND_CONTEXTS_IN_USE_OFF 0x3610
 /* LOCAL_TIME, alone in its page of 4 KiB. (64 bits, ro) */
 #define VUHCA_CSR_USER_TIME_OFF 0x7000
@@ -1896,8 +1902,8 @@ struct vuhca_rdma_target {
 	__le64 remote_address;
 	/* rkey: R_Key. */
 	__le32 rkey;
-	/* placement_type: Of a FLUSH: where data must be (bits). */
-	/* selectivity: Of a FLUSH: what is flushed. */
+	/* placement_type: For a FLUSH: required placement of the data (bits). */
+	/* selectivity: For a FLUSH: memory to flush. */
 	__le32 dw3;
 };
 _Static_assert(sizeof(struct vuhca_rdma_target) == 16, "vuhca_rdma_target");
@@ -2345,15 +2351,15 @@ static inline void vuhca_credit_return_set_due_force(struct vuhca_credit_return 
 }
 
 /*
- * Producer positions of a QP, written by software, and the word by which the device asks for no
- * doorbells.
+ * Producer positions of a QP, written by software, and the word by which the device tells that it
+ * needs no doorbells.
  */
 #define VUHCA_QUEUE_PAIR_RECORD_SIZE 16
 struct vuhca_queue_pair_record {
 	/* send_tail: Sequence number of the next command to post. */
 	__le16 send_tail;
 	__u8 reserved_2[2];
-	/* watched: The device looks at sendTail by itself: no doorbell is needed (shadow tails). */
+	/* watched: The device watches sendTail by itself: no doorbell is needed (shadow tails). */
 	__le32 dw1;
 	/* receive_tail: Number of the next receive entry to post. */
 	__le16 receive_tail;
@@ -2388,15 +2394,15 @@ struct vuhca_send_queue_descriptor {
 	__le32 dw0;
 	/*
 	 * next_sequence: Read pointer: sequence number of the next command, when the scheduler last
-	 * had read commands.
+	 * read commands.
 	 */
 	/* destroyed: A stop doorbell has taken the QP off the scheduler. */
 	__le32 dw1;
 	/* qpn: Queue pair of the send queue. */
 	__le32 dw2;
 	/*
-	 * tail: Write pointer: sequence number behind the last posted command, when the scheduler
-	 * last had read commands.
+	 * tail: Write pointer: sequence number after the last posted command, when the scheduler
+	 * last read commands.
 	 */
 	__le16 tail;
 	__u8 reserved_14[18];
@@ -2764,7 +2770,7 @@ static inline void vuhca_completion_entry_set_srqn(struct vuhca_completion_entry
 /* EQE. Valid when its sequence word is the expected one; the device stores that word last. */
 #define VUHCA_EVENT_ENTRY_SIZE 64
 struct vuhca_event_entry {
-	/* event_type: What happened. */
+	/* event_type: Type of the event. */
 	__u8 event_type;
 	/* port: Port of a port event, from 1. */
 	__u8 port;
@@ -3119,7 +3125,7 @@ _Static_assert(offsetof(struct vuhca_pd_attributes, references) == 8, "vuhca_pd_
 #define VUHCA_MR_ATTRIBUTES_SIZE 64
 struct vuhca_mr_attributes {
 	/* pd: Protection domain. */
-	/* kind: How virtual addresses translate to guest addresses. */
+	/* kind: Translation of virtual addresses to guest addresses. */
 	__le32 dw0;
 	/* access: Access rights. */
 	__le32 access;
@@ -3302,8 +3308,8 @@ struct vuhca_cq_attributes {
 	/* attribute_mask: Modify only: attributes to change. */
 	__le32 attribute_mask;
 	/*
-	 * moderation_count: Unseen completions for which an event waits; 0: it waits for its time
-	 * only.
+	 * moderation_count: Unseen completions for which an event waits; 0: it waits only for its
+	 * time.
 	 */
 	__le16 moderation_count;
 	/* moderation_period_us: Longest wait of an event in us; 0: no event waits. */
@@ -3466,15 +3472,15 @@ struct vuhca_eq_attributes {
 	__le32 completion_event_counter;
 	/* attribute_mask: Modify only: attributes to change. */
 	__le32 attribute_mask;
-	/* error: Query: the EQ overran or lost its memory. Modify: 0, which ends that. */
+	/* error: Query: the EQ overran or lost its memory. Modify: 0 clears the error. */
 	__le32 dw16;
 	/* secondary_summary_count: Number of secondary summary bytes; 0: none is written. */
 	__le32 secondary_summary_count;
 	/* interrupts: Query only: interrupts requested, modulo 2^32. */
 	__le32 interrupts;
 	/*
-	 * unresponsive: Query only: those requested because the driver was late; with delay 0 and
-	 * INTERRUPT none.
+	 * unresponsive: Query only: interrupts requested because the driver was late; none with
+	 * delay 0 and INTERRUPT.
 	 */
 	__le32 unresponsive;
 	__u8 reserved_80[16];
@@ -4594,9 +4600,9 @@ struct vuhca_port_changes {
 	 * and vendor management.
 	 */
 	__le32 capabilities_set;
-	/* capabilities_clear: Those of the same bits to clear. */
+	/* capabilities_clear: Bits of the same kinds to clear. */
 	__le32 capabilities_clear;
-	/* reset_qkey_counter: The counter of Q_Key violations starts at 0 again. */
+	/* reset_qkey_counter: Sets the counter of Q_Key violations to 0. */
 	__le32 dw2;
 	__u8 reserved_12[4];
 };
@@ -4636,7 +4642,7 @@ struct vuhca_mad_request {
 	__le32 dw2;
 	/* source_qpn: QP of the requester. */
 	__le32 dw3;
-	/* result: Answer only: what became of the datagram. */
+	/* result: Answer only: fate of the datagram. */
 	__le32 result;
 	__u8 reserved_20[12];
 };
@@ -4731,7 +4737,7 @@ struct vuhca_resource_change {
 	/*
 	 * qos_level: QoS level of the function; RESOURCE_NO_LEVEL: the whole function, or a lane.
 	 */
-	/* word: Of a lane map: index of the 32-bit word. */
+	/* word: For a lane map: index of the 32-bit word. */
 	/* target: Function or lane to change. */
 	__le32 dw0;
 	/* amount: New amount, or 32 bits of the map. */
@@ -4816,7 +4822,7 @@ struct vuhca_resource_share {
 	__le32 vcb_base;
 	/* vcbs: VCBs of the function. */
 	__le32 vcbs;
-	/* level_vcbs: Those of them that belong to QoS level 1. */
+	/* level_vcbs: VCBs of the function that belong to QoS level 1. */
 	__le32 level_vcbs;
 	/* vcbs_in_use: VCBs that collect a command. */
 	__le32 vcbs_in_use;
@@ -4860,7 +4866,7 @@ struct vuhca_resource_share {
 	__le32 send_contexts_unallocated;
 	/* send_blocks: Blocks of the PIO send memory that belong to the function. */
 	__le32 send_blocks;
-	/* send_blocks_in_use: Those of them that its send contexts have. */
+	/* send_blocks_in_use: Blocks that its send contexts have. */
 	__le32 send_blocks_in_use;
 	/* send_blocks_unallocated: Blocks of the PIO send memory that belong to no function. */
 	__le32 send_blocks_unallocated;
@@ -4975,7 +4981,7 @@ struct vuhca_send_context_attributes {
 	__le32 attribute_mask;
 	/* state: Query only: state. */
 	__u8 state;
-	/* halt_cause: Query only: why the context halted. */
+	/* halt_cause: Query only: cause of the halt. */
 	__u8 halt_cause;
 	__u8 reserved_26[2];
 	/* free_counter: Query only: absolute count of blocks freed. */

@@ -4,7 +4,9 @@
  * docs/DEBUGGING.md and `vuhca explain` show it.
  */
 
-/** Faults that end a WQE, so that `vendorError` of its CQE has them, and what to check then. */
+/**
+ * Faults that end a WQE, so that `vendorError` of its CQE has them, and the first checks for each.
+ */
 export const completionHints: Readonly<Record<string, string>> = {
   NONE: 'the peer, or an earlier failure, as said above',
   COLLECT_BAD_LENGTH: '`collectLength` of the command in the slot: from 64 to the stride',

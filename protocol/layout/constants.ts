@@ -33,7 +33,7 @@ const pciConstants: ConstantTable = {
       doc: 'Size of the register BAR: registers, and device memory in its upper half.',
     },
     { name: 'DEVICE_MEMORY_OFFSET', value: 0x80000, doc: 'Device memory in the register BAR.' },
-    { name: 'DEVICE_MEMORY_MAX_BYTES', value: 0x80000, doc: 'Room for device memory: the most that a function has.' },
+    { name: 'DEVICE_MEMORY_MAX_BYTES', value: 0x80000, doc: 'Room for device memory, the maximum of a function.' },
     {
       name: 'BAR_PIO_BYTES',
       value: 0x2000000,
@@ -165,7 +165,7 @@ const limitConstants: ConstantTable = {
     {
       name: 'GRH_AREA_BYTES',
       value: 40,
-      doc: 'Area for the GRH in front of every received datagram.',
+      doc: 'Area for the GRH before every received datagram.',
       source: 'IBTA 11.4.1.2',
     },
     { name: 'MESSAGE_MAX_BYTES', value: 0x80000000, doc: 'Longest message.', source: 'IBTA 9.7.7' },

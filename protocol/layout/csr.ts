@@ -15,7 +15,7 @@ const portRegisters = (name: string, ports: string): RegisterRow[] => {
     bits,
     access: 'ro',
     count: 2,
-    doc: `${doc} Ports ${ports}; 0 for a port that the adapter has not.`,
+    doc: `${doc} Ports ${ports}; 0 for a port that the adapter does not have.`,
   });
   return [
     row('STATE', 32, 'Logical state (port-state) of each port.'),
@@ -172,12 +172,12 @@ const csr: RegisterBlock = {
       access: 'ro',
       reset: 0,
       count: 8,
-      doc: 'State of lock and dedicated collect buffer, of each; reading it takes nothing.',
+      doc: 'State of each lock and dedicated collect buffer; a read does not take the lock.',
       source: 'US 8,484,392 par. 88-89',
       fields: [
         { name: 'locked', bits: 1, doc: 'The lock is taken.' },
-        { name: 'collecting', bits: 1, doc: 'The buffer has a part of a command.' },
-        { name: 'executing', bits: 1, doc: 'The buffer has a command that waits or is executed.' },
+        { name: 'collecting', bits: 1, doc: 'The buffer holds a part of a command.' },
+        { name: 'executing', bits: 1, doc: 'The buffer holds a command that waits or is being executed.' },
         { bits: 29 },
       ],
     },
@@ -229,7 +229,7 @@ const csr: RegisterBlock = {
       bits: 32,
       access: 'ro',
       count: 2,
-      doc: 'Physical collect buffers that each QoS level could bind now; for a virtual function, if the others used no shared one.',
+      doc: 'Physical collect buffers that each QoS level could bind now; for a virtual function, if the others used no shared buffer.',
       source: 'US 8,484,392 par. 55',
     },
     {
@@ -257,7 +257,7 @@ const csr: RegisterBlock = {
     counter('COLLECT_KICKS', 'Commands collected completely.'),
     counter(
       'COLLECT_REFUSALS',
-      'Commands that went to send queue mode: no PCB was free, or another page held the number of the VCB from before a move.',
+      'Commands that went to send queue mode because no PCB was free, or because another page still held the number of the VCB after a move.',
     ),
     counter('COLLECT_CANCELS', 'Incomplete commands that software cancelled.'),
     counter('COLLECT_CHOKED', 'Commands dropped because of choke.'),
@@ -298,7 +298,7 @@ const csr: RegisterBlock = {
       name: 'VCB_END',
       bits: 64,
       access: 'ro',
-      doc: "Address behind the function's last VCB in the VCB space.",
+      doc: "Address after the function's last VCB in the VCB space.",
       source: 'US 8,484,392 par. 59',
     },
 
@@ -334,7 +334,7 @@ const csr: RegisterBlock = {
       name: 'SCHEDULER_BUFFERS_AVAILABLE',
       bits: 32,
       access: 'ro',
-      doc: 'Dedicated collect buffers of the scheduler that could now be bound for the function; for a virtual one, if the others used no shared one.',
+      doc: 'Dedicated collect buffers of the scheduler that could now be bound for the function; for a virtual function, if the others used no shared buffer.',
       source: 'US 8,484,392 par. 89; US 9,069,485 par. 75',
     },
 
@@ -383,7 +383,7 @@ const csr: RegisterBlock = {
       name: 'PIPELINE_TIME',
       bits: 32,
       access: 'rw',
-      doc: 'Time of a command in the send pipeline at least. Only the physical function can write it.',
+      doc: 'Least time of a command in the send pipeline. Only the physical function can write it.',
       source: 'US 8,484,392 par. 39, 41',
       fields: [{ name: 'ns', bits: 30, doc: 'Nanoseconds; 0: none.' }, { bits: 2 }],
     },
@@ -427,7 +427,7 @@ const csr: RegisterBlock = {
       bits: 32,
       access: 'ro',
       reset: 0,
-      doc: 'Number of the object of the first fault; FIRST_FAULT_OBJECT_KIND says what object it is.',
+      doc: 'Number of the object of the first fault; FIRST_FAULT_OBJECT_KIND tells its kind.',
     },
     {
       name: 'FIRST_FAULT_ADDRESS',
@@ -501,20 +501,20 @@ const csr: RegisterBlock = {
       name: 'DOORBELL_POLICY',
       bits: 32,
       access: 'rw',
-      doc: 'How doorbells are processed when resources run short.',
+      doc: 'Processing of doorbells when resources run short.',
       source: 'US 9,069,485 par. 72, 90, 92',
       fields: [
         {
           name: 'overflow',
           bits: 2,
           values: 'overflow-policy',
-          doc: 'Which doorbells are spilled. An unknown value means NEWEST.',
+          doc: 'Doorbells that are spilled. An unknown value means NEWEST.',
         },
         {
           name: 'linkCheck',
           bits: 1,
           values: 'link-check',
-          doc: 'How the scheduler checks whether a queue is linked.',
+          doc: 'Way in which the scheduler checks whether a queue is linked.',
         },
         { name: 'adaptive', bits: 1, doc: 'The adapter adjusts the low threshold.' },
         {
@@ -535,7 +535,7 @@ const csr: RegisterBlock = {
         {
           name: 'exact',
           bits: 1,
-          doc: 'A doorbell stands for the commands up to its sequence number, as it does with `hostQueue`. Otherwise it stands for all that the tail shows.',
+          doc: 'A doorbell covers the commands up to its sequence number, as with `hostQueue`. Otherwise it covers all commands up to the tail.',
           source: 'US 8,484,392 par. 105; US 9,069,485 par. 10, 95',
         },
         { bits: 24 },
@@ -545,7 +545,7 @@ const csr: RegisterBlock = {
       name: 'DOORBELL_THRESHOLDS',
       bits: 32,
       access: 'rw',
-      doc: 'Thresholds on the free entries of the scheduler buffer, as they are in effect: 1 <= low < high <= DOORBELL_BUFFER_ENTRIES.',
+      doc: 'Effective thresholds on the free entries of the scheduler buffer: 1 <= low < high <= DOORBELL_BUFFER_ENTRIES.',
       source: 'US 9,069,485 par. 67, 92',
       fields: [
         { name: 'low', bits: 16, doc: 'With fewer free entries, doorbells are spilled.' },
@@ -694,7 +694,7 @@ const csr: RegisterBlock = {
       access: 'rw',
       reset: 0,
       count: 160,
-      doc: 'Controls of a send context of the function. One that there is not reads as 0; writing it is a fault.',
+      doc: 'Controls of a send context of the function. A context that does not exist reads as 0; writing it is a fault.',
       source: 'US 2015/0378953 abstract; docs/DOCUMENTS.md decision 9',
       fields: [
         {
@@ -719,7 +719,7 @@ const csr: RegisterBlock = {
         { name: 'freeCounter', bits: 11, doc: 'Blocks freed, absolute, modulo 2048.' },
         { name: 'returnedCounter', bits: 11, doc: 'Value of the free counter in the last credit return.' },
         { name: 'state', bits: 3, values: 'send-context-state', doc: 'State.' },
-        { name: 'haltCause', bits: 4, values: 'send-halt-cause', doc: 'Why the context halted.' },
+        { name: 'haltCause', bits: 4, values: 'send-halt-cause', doc: 'Cause of the halt.' },
         { name: 'occupied', bits: 1, doc: 'Complete packets wait for egress.' },
         { bits: 2 },
       ],
@@ -733,10 +733,10 @@ const csr: RegisterBlock = {
       doc: 'Blocks of 64 bytes in the PIO send memory of the adapter.',
       source: 'US 2015/0378953 claim 1',
     },
-    { name: 'SEND_BLOCKS', bits: 32, access: 'ro', doc: 'Those of them that belong to the function.' },
-    { name: 'SEND_BLOCKS_IN_USE', bits: 32, access: 'ro', doc: 'Those that its send contexts have.' },
+    { name: 'SEND_BLOCKS', bits: 32, access: 'ro', doc: 'Blocks of the PIO send memory that belong to the function.' },
+    { name: 'SEND_BLOCKS_IN_USE', bits: 32, access: 'ro', doc: 'Blocks that send contexts of the function have.' },
     { name: 'SEND_CONTEXTS', bits: 32, access: 'ro', doc: 'Most send contexts of the function.' },
-    { name: 'SEND_CONTEXTS_IN_USE', bits: 32, access: 'ro', doc: 'Send contexts that it has.' },
+    { name: 'SEND_CONTEXTS_IN_USE', bits: 32, access: 'ro', doc: 'Send contexts that the function has.' },
 
     // A page of its own, which a process can map.
     { at: 0x7000, section: 'clock of processes' },

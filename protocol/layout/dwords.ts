@@ -7,7 +7,7 @@
 
 const RANGE = 0x1_0000_0000;
 
-/** Values of a dword; what one of the high dword counts. */
+/** Number of values of a dword, which is the weight of the high dword. */
 export const DWORD_RANGE = RANGE;
 
 /** The value of two dwords. */

@@ -11,7 +11,7 @@ export function joinPort(low: number, high: number): number {
   return low | (high << LOW_BITS);
 }
 
-/** The field `portHigh` of a port. The field `port` takes the low bits of what it is given. */
+/** The field `portHigh` of a port. The field `port` takes the low bits of its value. */
 export function highOfPort(port: number): number {
   return port >> LOW_BITS;
 }

@@ -8,7 +8,7 @@ import type { StructTable } from './table.ts';
 
 const queuePairRecord: StructTable = {
   name: 'queue-pair-record',
-  doc: 'Producer positions of a QP, written by software, and the word by which the device asks for no doorbells.',
+  doc: 'Producer positions of a QP, written by software, and the word by which the device tells that it needs no doorbells.',
   source: 'US 9,069,485 par. 27',
   endian: 'little',
   sizeBytes: 16,
@@ -18,7 +18,7 @@ const queuePairRecord: StructTable = {
     {
       name: 'watched',
       bits: 1,
-      doc: 'The device looks at sendTail by itself: no doorbell is needed (shadow tails).',
+      doc: 'The device watches sendTail by itself: no doorbell is needed (shadow tails).',
       at: 4,
     },
     { bits: 31 },
@@ -40,7 +40,7 @@ const sendQueueDescriptor: StructTable = {
     {
       name: 'nextSequence',
       bits: 16,
-      doc: 'Read pointer: sequence number of the next command, when the scheduler last had read commands.',
+      doc: 'Read pointer: sequence number of the next command, when the scheduler last read commands.',
       source: 'US 9,069,485 par. 27, 76',
       at: 4,
     },
@@ -56,7 +56,7 @@ const sendQueueDescriptor: StructTable = {
     {
       name: 'tail',
       bits: 16,
-      doc: 'Write pointer: sequence number behind the last posted command, when the scheduler last had read commands.',
+      doc: 'Write pointer: sequence number after the last posted command, when the scheduler last read commands.',
       source: 'US 9,069,485 par. 27',
     },
     { bits: 16 },
@@ -143,7 +143,7 @@ const eventEntry: StructTable = {
   endian: 'little',
   sizeBytes: 64,
   fields: [
-    { name: 'eventType', bits: 8, values: 'event-type', doc: 'What happened.', at: 0 },
+    { name: 'eventType', bits: 8, values: 'event-type', doc: 'Type of the event.', at: 0 },
     { name: 'port', bits: 8, doc: 'Port of a port event, from 1.' },
     { bits: 16 },
     { name: 'objectNumber', bits: 24, doc: 'CQN, QPN, SRQN or command sequence.', at: 4 },

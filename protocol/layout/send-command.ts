@@ -92,8 +92,13 @@ const rdmaTarget: StructTable = {
   fields: [
     { name: 'remoteAddress', bits: 64, doc: 'Remote virtual address.' },
     { name: 'rkey', bits: 32, doc: 'R_Key.' },
-    { name: 'placementType', bits: 4, values: 'placement-type', doc: 'Of a FLUSH: where data must be (bits).' },
-    { name: 'selectivity', bits: 2, values: 'flush-selectivity', doc: 'Of a FLUSH: what is flushed.' },
+    {
+      name: 'placementType',
+      bits: 4,
+      values: 'placement-type',
+      doc: 'For a FLUSH: required placement of the data (bits).',
+    },
+    { name: 'selectivity', bits: 2, values: 'flush-selectivity', doc: 'For a FLUSH: memory to flush.' },
     { bits: 26 },
   ],
 };

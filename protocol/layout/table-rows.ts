@@ -35,7 +35,7 @@ export function widthOf({ bits, bytes = 0 }: FieldRow): number {
 
 /**
  * The rows of a structure of `sizeBytes` with reserved bits in between. The places are in the order
- * of their bits; one that begins inside the row before it stands behind that row.
+ * of their bits; a row that begins inside the row before it is placed after that row.
  */
 export function fillGaps(sizeBytes: number, places: readonly PlacedRow[]): FieldRow[] {
   const rows: FieldRow[] = [];

@@ -20,7 +20,7 @@ const sendOpcode: ValueTable = {
     ['COMPARE_SWAP', 0x07, 'Atomic compare and swap.'],
     ['FETCH_ADD', 0x08, 'Atomic fetch and add.'],
     ['FLUSH', 0x09, 'Make earlier writes to remote memory visible or persistent.'],
-    ['ATOMIC_WRITE', 0x0a, 'Write 8 bytes of remote memory in one store, behind all earlier operations.'],
+    ['ATOMIC_WRITE', 0x0a, 'Write 8 bytes of remote memory in one store, after all earlier operations.'],
     ['LOCAL_INVALIDATE', 0x10, 'Invalidate a local key.'],
     ['FAST_REGISTER', 0x11, 'Register memory by work request.'],
     ['BIND_WINDOW', 0x12, 'Bind a memory window.'],
@@ -33,7 +33,11 @@ const managementOpcode: ValueTable = {
   values: numbers([
     ['MODIFY_ADAPTER', 0x01, 'Change the node description; physical function only.'],
     ['QUERY_ADAPTER', 0x02, 'Query capabilities and limits of the function.'],
-    ['MODIFY_PORT', 0x05, 'Change what software offers at the port in the modifier; physical function only.'],
+    [
+      'MODIFY_PORT',
+      0x05,
+      'Change the services that software offers at the port in the modifier; physical function only.',
+    ],
     ['QUERY_PORT', 0x06, 'Query the port in the modifier.'],
     [
       'MODIFY_GID',
@@ -111,7 +115,7 @@ export const managementStatus: ValueTable = {
     ['BAD_LENGTH', 2, 'The collect length does not fit the command.'],
     ['BAD_CHECKSUM', 3, 'The command was damaged.'],
     ['BAD_OBJECT', 4, 'No such object, or it belongs to another function.'],
-    ['BAD_FIELD', 5, 'A field is out of range; badOffset says which.'],
+    ['BAD_FIELD', 5, 'A field is out of range; badOffset names it.'],
     ['BAD_ADDRESS', 6, 'A guest address is not mapped, or not aligned.'],
     ['BAD_STATE', 7, 'Not possible in the present state.'],
     ['IN_USE', 8, 'Other objects refer to the object.'],
@@ -121,14 +125,18 @@ export const managementStatus: ValueTable = {
     ['DISABLED', 12, 'The device is not enabled.'],
     ['SHARE_EXCEEDED', 13, 'The QoS levels of the function would have more than the function owns.'],
     ['CONVERGING', 14, 'Another function still uses VCBs or send memory that it gave back; try again.'],
-    ['NO_TRANSLATIONS', 15, 'The function has too few free translation entries; the limit says how many.'],
-    ['SHARE_USED_UP', 16, 'The function uses its share of send contexts or send blocks; limit says what is left.'],
+    ['NO_TRANSLATIONS', 15, 'The function has too few free translation entries; limit tells how many it has.'],
+    [
+      'SHARE_USED_UP',
+      16,
+      'The function uses its share of send contexts or send blocks; limit tells how many are left.',
+    ],
   ]),
 };
 
 const madResult: ValueTable = {
   name: 'mad-result',
-  doc: 'What became of a management datagram (bits); none: the agents left it to software.',
+  doc: 'Fate of a management datagram (bits); none: the agents left it to software.',
   values: numbers([
     ['CONSUMED', 1, 'An agent took it.'],
     ['REPLIED', 2, 'The buffer holds the response.'],
@@ -143,13 +151,13 @@ export const completionStatus: ValueTable = {
     ['SUCCESS', 0, 'Done.'],
     ['LOCAL_LENGTH_ERROR', 1, 'Message longer than the buffer, or than the path MTU allows.'],
     ['LOCAL_QP_OPERATION_ERROR', 2, 'The work request is malformed.'],
-    ['LOCAL_PROTECTION_ERROR', 4, 'Key, bounds or access rights of local memory.'],
+    ['LOCAL_PROTECTION_ERROR', 4, 'Key, bounds or access rights of local memory do not allow the access.'],
     ['FLUSHED', 5, 'The QP went into the error state first.'],
     ['WINDOW_BIND_ERROR', 6, 'Memory window bind failed.'],
     ['BAD_RESPONSE_ERROR', 7, 'Unexpected transport opcode in a response.'],
     ['LOCAL_ACCESS_ERROR', 8, 'Remote write into local memory failed.'],
     ['REMOTE_INVALID_REQUEST_ERROR', 9, 'The responder refused the request.'],
-    ['REMOTE_ACCESS_ERROR', 10, 'Key, bounds or access rights of remote memory.'],
+    ['REMOTE_ACCESS_ERROR', 10, 'Key, bounds or access rights of remote memory do not allow the access.'],
     ['REMOTE_OPERATION_ERROR', 11, 'The responder could not complete the request.'],
     ['RETRY_EXCEEDED', 12, 'The responder did not answer.'],
     ['RNR_RETRY_EXCEEDED', 13, 'The responder had no receive entry.'],
@@ -172,7 +180,7 @@ const completionOpcode: ValueTable = {
     ['BIND_WINDOW', 5, 'A bind completed.'],
     ['LOCAL_INVALIDATE', 6, 'A local invalidate completed.'],
     ['FAST_REGISTER', 7, 'A fast registration completed.'],
-    ['FLUSH', 8, 'A FLUSH completed: all writes before it are where it wants them.'],
+    ['FLUSH', 8, 'A FLUSH completed: all earlier writes have the requested placement.'],
     ['ATOMIC_WRITE', 9, 'An ATOMIC WRITE completed.'],
     ['NOP', 10, 'A NOP completed.'],
     ['RECEIVE', 128, 'A message was received.'],
@@ -222,7 +230,7 @@ export const faultKind: ValueTable = {
     ['NONE', 0, 'No fault.'],
     ['REGISTER_RESERVED', 1, 'Access to a reserved register offset.'],
     ['REGISTER_READ_ONLY', 2, 'Write to a read-only register.'],
-    ['REGISTER_WIDTH', 3, 'Access of a width or alignment that the register does not take.'],
+    ['REGISTER_WIDTH', 3, 'Access of a width or alignment that the register does not support.'],
     ['COLLECT_OUT_OF_RANGE', 4, "Collect write outside the function's buffers."],
     ['COLLECT_RESERVED', 5, 'Write to a reserved offset of a collect page.'],
     ['COLLECT_BAD_LENGTH', 6, 'Collect length out of range.'],
@@ -267,12 +275,12 @@ export const faultKind: ValueTable = {
     ['OVERFLOW_CONTROL', 36, 'Base or size of the doorbell overflow buffer is out of range.'],
     ['OVERFLOW_ENTRY', 37, 'An entry read back from the overflow buffer is not a doorbell that the adapter wrote.'],
     ['NOT_PERMITTED', 38, 'A virtual function accessed a control of the physical function.'],
-    ['SEND_CONTEXT_HALTED', 39, 'A send context halted; its status says why.'],
+    ['SEND_CONTEXT_HALTED', 39, 'A send context halted; its status tells why.'],
     ['SEND_PACKET', 40, 'A packet from a send context was dropped: malformed, or not allowed.'],
     [
       'LANE_TABLE_ENTRY',
       41,
-      'An entry of the lane table asks for lanes that its function cannot have; nothing was changed.',
+      'An entry of the lane table requests lanes that its function cannot have; nothing was changed.',
     ],
     ['KEY_STATE', 32, 'The key cannot be bound, registered or invalidated in its present state.'],
     ['PKEY_VIOLATION', 33, 'A packet of another partition arrived for a QP. Fault address: source LID, P_Key.'],
@@ -395,7 +403,7 @@ const accessFlag: ValueTable = {
 
 const placementType: ValueTable = {
   name: 'placement-type',
-  doc: 'What a FLUSH guarantees for earlier writes (bits); numbers follow enum ib_placement_type of Linux.',
+  doc: 'Guarantees of a FLUSH for earlier writes (bits); numbers follow enum ib_placement_type of Linux.',
   source: 'IBTA annex A19',
   values: numbers([
     ['GLOBAL_VISIBILITY', 0x1, 'Every reader of the memory finds the data.'],
@@ -405,11 +413,11 @@ const placementType: ValueTable = {
 
 const flushSelectivity: ValueTable = {
   name: 'flush-selectivity',
-  doc: 'What a FLUSH covers; numbers follow enum ib_selectivity_level of Linux.',
+  doc: 'Memory that a FLUSH covers; numbers follow enum ib_selectivity_level of Linux.',
   source: 'IBTA annex A19',
   values: numbers([
     ['RANGE', 0, 'The range that address and length name.'],
-    ['MEMORY_REGION', 1, 'The whole region or window of the R_Key; address and length do not count.'],
+    ['MEMORY_REGION', 1, 'The whole region or window of the R_Key; address and length are ignored.'],
   ]),
 };
 
@@ -565,15 +573,15 @@ const overflowPolicy: ValueTable = {
   doc: 'Doorbells that go to the overflow buffer during a potential deadlock.',
   source: 'US 9,069,485 par. 90',
   values: numbers([
-    ['OFF', 0, 'None: the bus waits, possibly for ever.'],
+    ['OFF', 0, 'None: the bus waits, possibly forever.'],
     ['NEWEST', 1, 'The doorbells received last.'],
-    ['MOST_SPILLED', 2, 'Those of the queue pairs with most doorbells in the overflow buffer.'],
+    ['MOST_SPILLED', 2, 'Doorbells of the queue pairs with most doorbells in the overflow buffer.'],
   ]),
 };
 
 const linkCheck: ValueTable = {
   name: 'link-check',
-  doc: 'How the scheduler checks whether a send queue is in its list.',
+  doc: 'Ways in which the scheduler checks whether a send queue is in its list.',
   source: 'US 9,069,485 par. 72',
   values: numbers([
     ['READ', 0, 'Reads the descriptor, then writes it.'],
@@ -586,9 +594,9 @@ const sendContextState: ValueTable = {
   doc: 'States of a send context.',
   source: 'docs/DOCUMENTS.md decision 9',
   values: numbers([
-    ['DISABLED', 0, 'Takes no writes; its counters do not change.'],
-    ['ENABLED', 1, 'Takes packets.'],
-    ['HALTED', 2, 'Takes no writes; complete packets still egress.'],
+    ['DISABLED', 0, 'Accepts no writes; its counters do not change.'],
+    ['ENABLED', 1, 'Accepts packets.'],
+    ['HALTED', 2, 'Accepts no writes; complete packets still egress.'],
     ['DRAINING', 3, 'Being disabled; complete packets still egress.'],
     ['FROZEN', 4, 'Halted with all others by a freeze.'],
   ]),
@@ -596,7 +604,7 @@ const sendContextState: ValueTable = {
 
 const sendHaltCause: ValueTable = {
   name: 'send-halt-cause',
-  doc: 'Why a send context halted.',
+  doc: 'Reasons why a send context halted.',
   source: 'docs/DOCUMENTS.md decision 9',
   values: numbers([
     ['NONE', 0, 'The context has not halted.'],
@@ -645,7 +653,7 @@ const capability: ValueTable = {
     ['ATOMIC_WRITE', 0x4000, 'ATOMIC WRITE.'],
     ['DEVICE_MEMORY', 0x8000, 'Memory of the adapter for software and memory regions.'],
     ['SHADOW_TAILS', 0x10000, 'Send queues are watched, so that streams of commands need no doorbells.'],
-    ['OWN_PORTS', 0x400, 'The ports are of this function alone, which manages them and has their QP0 and QP1.'],
+    ['OWN_PORTS', 0x400, 'The ports belong to this function alone, which manages them and has their QP0 and QP1.'],
   ]),
 };
 

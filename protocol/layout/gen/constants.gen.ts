@@ -23,7 +23,7 @@ export const BAR_PIO = 4;
 export const BAR_REGISTERS_BYTES = 0x100000;
 /** Device memory in the register BAR. */
 export const DEVICE_MEMORY_OFFSET = 0x80000;
-/** Room for device memory: the most that a function has. */
+/** Room for device memory, the maximum of a function. */
 export const DEVICE_MEMORY_MAX_BYTES = 0x80000;
 /** Size of the PIO BAR: 16 MiB of send blocks and their start-of-packet alias. */
 export const BAR_PIO_BYTES = 0x2000000;
@@ -99,7 +99,7 @@ export const TRACE_SNAP_LENGTH_MAX = 0x10000;
 export const TRACE_BLOCKS_MAX_LOG2 = 16;
 /** QoS levels of an underlying function: 0 high bandwidth, 1 low latency. */
 export const QOS_LEVELS = 2;
-/** Area for the GRH in front of every received datagram. */
+/** Area for the GRH before every received datagram. */
 export const GRH_AREA_BYTES = 40;
 /** Longest message. */
 export const MESSAGE_MAX_BYTES = 0x80000000;

@@ -82,7 +82,7 @@ export interface CqAttributes {
   error: number;
   /** Modify only: attributes to change. */
   attributeMask: number;
-  /** Unseen completions for which an event waits; 0: it waits for its time only. */
+  /** Unseen completions for which an event waits; 0: it waits only for its time. */
   moderationCount: number;
   /** Longest wait of an event in us; 0: no event waits. */
   moderationPeriodUs: number;

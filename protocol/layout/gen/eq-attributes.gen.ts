@@ -61,7 +61,7 @@ export function getEqAttributesAttributeMask(view: DataView, base: number): numb
   return view.getUint32(base + 60, true);
 }
 
-/** Query: the EQ overran or lost its memory. Modify: 0, which ends that. */
+/** Query: the EQ overran or lost its memory. Modify: 0 clears the error. */
 export const EQ_ATTRIBUTES_ERROR_OFFSET = 64;
 export function getEqAttributesError(view: DataView, base: number): number {
   return view.getUint8(base + 64) & 0x1;
@@ -78,7 +78,9 @@ export function getEqAttributesInterrupts(view: DataView, base: number): number 
   return view.getUint32(base + 72, true);
 }
 
-/** Query only: those requested because the driver was late; with delay 0 and INTERRUPT none. */
+/**
+ * Query only: interrupts requested because the driver was late; none with delay 0 and INTERRUPT.
+ */
 export function getEqAttributesUnresponsive(view: DataView, base: number): number {
   return view.getUint32(base + 76, true);
 }
@@ -119,13 +121,15 @@ export interface EqAttributes {
   completionEventCounter: number;
   /** Modify only: attributes to change. */
   attributeMask: number;
-  /** Query: the EQ overran or lost its memory. Modify: 0, which ends that. */
+  /** Query: the EQ overran or lost its memory. Modify: 0 clears the error. */
   error: number;
   /** Number of secondary summary bytes; 0: none is written. */
   secondarySummaryCount: number;
   /** Query only: interrupts requested, modulo 2^32. */
   interrupts: number;
-  /** Query only: those requested because the driver was late; with delay 0 and INTERRUPT none. */
+  /**
+   * Query only: interrupts requested because the driver was late; none with delay 0 and INTERRUPT.
+   */
   unresponsive: number;
 }
 

@@ -8,7 +8,7 @@
  */
 export const EVENT_ENTRY_SIZE = 64;
 
-/** What happened. Values: event-type. */
+/** Type of the event. Values: event-type. */
 export function setEventEntryEventType(view: DataView, base: number, value: number): void {
   view.setUint8(base, value);
 }
@@ -104,7 +104,7 @@ export function setEventEntrySequence(view: DataView, base: number, value: numbe
 
 /** EQE. Valid when its sequence word is the expected one; the device stores that word last. */
 export interface EventEntry {
-  /** What happened. */
+  /** Type of the event. */
   eventType: number;
   /** Port of a port event, from 1. */
   port: number;

@@ -11,7 +11,7 @@ export const LANE_TABLE_ENTRY_SIZE = 64;
 /** Lanes of the function; none: it uses the shared ones. */
 export const LANE_TABLE_ENTRY_LANES_OFFSET = 0;
 
-/** Those of them that QoS level 0 uses; none: all of them. */
+/** Lanes of the function that QoS level 0 uses; none: all of them. */
 export const LANE_TABLE_ENTRY_LEVEL0_OFFSET = 16;
 
 /** The same for QoS level 1. */

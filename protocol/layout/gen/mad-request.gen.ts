@@ -16,7 +16,7 @@ export function getMadRequestSourceQpn(view: DataView, base: number): number {
   return view.getUint32(base + 12, true) & 0xffffff;
 }
 
-/** Answer only: what became of the datagram. Values: mad-result. */
+/** Answer only: fate of the datagram. Values: mad-result. */
 export function getMadRequestResult(view: DataView, base: number): number {
   return view.getUint32(base + 16, true);
 }
@@ -35,7 +35,7 @@ export interface MadRequest {
   ignoreMkey: number;
   /** QP of the requester. */
   sourceQpn: number;
-  /** Answer only: what became of the datagram. */
+  /** Answer only: fate of the datagram. */
   result: number;
 }
 

@@ -8,7 +8,7 @@ export const MR_ATTRIBUTES_SIZE = 64;
 /** Protection domain. */
 export const MR_ATTRIBUTES_PD_OFFSET = 0;
 
-/** How virtual addresses translate to guest addresses. Values: mr-kind. */
+/** Translation of virtual addresses to guest addresses. Values: mr-kind. */
 export const MR_ATTRIBUTES_KIND_OFFSET = 3;
 
 /** Access rights. Values: access-flag. */
@@ -78,7 +78,7 @@ export function getMrAttributesDeviceMemoryOffset(view: DataView, base: number):
 export interface MrAttributes {
   /** Protection domain. */
   pd: number;
-  /** How virtual addresses translate to guest addresses. */
+  /** Translation of virtual addresses to guest addresses. */
   kind: number;
   /** Access rights. */
   access: number;

@@ -11,13 +11,13 @@ export function getPortChangesCapabilitiesSet(view: DataView, base: number): num
   return view.getUint32(base, true);
 }
 
-/** Those of the same bits to clear. */
+/** Bits of the same kinds to clear. */
 export const PORT_CHANGES_CAPABILITIES_CLEAR_OFFSET = 4;
 export function getPortChangesCapabilitiesClear(view: DataView, base: number): number {
   return view.getUint32(base + 4, true);
 }
 
-/** The counter of Q_Key violations starts at 0 again. */
+/** Sets the counter of Q_Key violations to 0. */
 export function getPortChangesResetQkeyCounter(view: DataView, base: number): number {
   return view.getUint8(base + 8) & 0x1;
 }
@@ -26,9 +26,9 @@ export function getPortChangesResetQkeyCounter(view: DataView, base: number): nu
 export interface PortChanges {
   /** Bits of CapabilityMask to set: IsSM, and communication, SNMP, device and vendor management. */
   capabilitiesSet: number;
-  /** Those of the same bits to clear. */
+  /** Bits of the same kinds to clear. */
   capabilitiesClear: number;
-  /** The counter of Q_Key violations starts at 0 again. */
+  /** Sets the counter of Q_Key violations to 0. */
   resetQkeyCounter: number;
 }
 

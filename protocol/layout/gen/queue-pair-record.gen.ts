@@ -3,8 +3,8 @@
 // imports: import what is missing here, then generate again.
 
 /**
- * Producer positions of a QP, written by software, and the word by which the device asks for no
- * doorbells. Source: US 9,069,485 par. 27.
+ * Producer positions of a QP, written by software, and the word by which the device tells that it
+ * needs no doorbells. Source: US 9,069,485 par. 27.
  */
 export const QUEUE_PAIR_RECORD_SIZE = 16;
 
@@ -17,7 +17,7 @@ export function setQueuePairRecordSendTail(view: DataView, base: number, value: 
   view.setUint16(base, value, true);
 }
 
-/** The device looks at sendTail by itself: no doorbell is needed (shadow tails). */
+/** The device watches sendTail by itself: no doorbell is needed (shadow tails). */
 export const QUEUE_PAIR_RECORD_WATCHED_OFFSET = 4;
 export const QUEUE_PAIR_RECORD_WATCHED_MASK = 0x1;
 export function getQueuePairRecordWatched(view: DataView, base: number): number {

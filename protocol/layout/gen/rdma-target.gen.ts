@@ -24,12 +24,12 @@ export function setRdmaTargetRkey(view: DataView, base: number, value: number): 
   view.setUint32(base + 8, value, true);
 }
 
-/** Of a FLUSH: where data must be (bits). Values: placement-type. */
+/** For a FLUSH: required placement of the data (bits). Values: placement-type. */
 export function getRdmaTargetPlacementType(view: DataView, base: number): number {
   return view.getUint8(base + 12) & 0xf;
 }
 
-/** Of a FLUSH: what is flushed. Values: flush-selectivity. */
+/** For a FLUSH: memory to flush. Values: flush-selectivity. */
 export function getRdmaTargetSelectivity(view: DataView, base: number): number {
   return (view.getUint8(base + 12) >>> 4) & 0x3;
 }
@@ -40,9 +40,9 @@ export interface RdmaTarget {
   remoteAddress: number;
   /** R_Key. */
   rkey: number;
-  /** Of a FLUSH: where data must be (bits). */
+  /** For a FLUSH: required placement of the data (bits). */
   placementType: number;
-  /** Of a FLUSH: what is flushed. */
+  /** For a FLUSH: memory to flush. */
   selectivity: number;
 }
 

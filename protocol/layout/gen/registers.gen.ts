@@ -74,7 +74,7 @@ export const CSR = {
   MANAGEMENT_COMMANDS: 0x0144,
   /** Management commands answered with an error. */
   MANAGEMENT_REFUSED: 0x0148,
-  /** State of lock and dedicated collect buffer, of each; reading it takes nothing. */
+  /** State of each lock and dedicated collect buffer; a read does not take the lock. */
   DEDICATED_STATE: 0x014c,
   /** Takes a cq-notify: requests one completion event. */
   CQ_NOTIFY: 0x0180,
@@ -92,7 +92,7 @@ export const CSR = {
   PCB_IN_USE: 0x0218,
   /**
    * Physical collect buffers that each QoS level could bind now; for a virtual function, if the
-   * others used no shared one.
+   * others used no shared buffer.
    */
   PCB_AVAILABLE: 0x0220,
   /** PCBs that the QoS levels of the function share. */
@@ -104,8 +104,8 @@ export const CSR = {
   /** Commands collected completely. */
   COLLECT_KICKS: 0x0234,
   /**
-   * Commands that went to send queue mode: no PCB was free, or another page held the number of the
-   * VCB from before a move.
+   * Commands that went to send queue mode because no PCB was free, or because another page still
+   * held the number of the VCB after a move.
    */
   COLLECT_REFUSALS: 0x0238,
   /** Incomplete commands that software cancelled. */
@@ -124,7 +124,7 @@ export const CSR = {
    * Address of the function's first VCB of QoS level 1 in the VCB space; VCB_END if there is none.
    */
   VCB_LEVEL_BASE: 0x0258,
-  /** Address behind the function's last VCB in the VCB space. */
+  /** Address after the function's last VCB in the VCB space. */
   VCB_END: 0x0260,
   /** Explicit doorbells. */
   DOORBELLS_EXPLICIT: 0x0280,
@@ -146,7 +146,7 @@ export const CSR = {
   SCHEDULER_BUFFERS_IN_USE: 0x02a0,
   /**
    * Dedicated collect buffers of the scheduler that could now be bound for the function; for a
-   * virtual one, if the others used no shared one.
+   * virtual function, if the others used no shared buffer.
    */
   SCHEDULER_BUFFERS_AVAILABLE: 0x02a4,
   /** Commands of the function that were launched. */
@@ -192,7 +192,7 @@ export const CSR = {
    * lane table, for all functions. Only the physical function can write it.
    */
   DMA_CONTEXTS: 0x0384,
-  /** Time of a command in the send pipeline at least. Only the physical function can write it. */
+  /** Least time of a command in the send pipeline. Only the physical function can write it. */
   PIPELINE_TIME: 0x0388,
   /** Reads outstanding of all functions that occupy a DMA context. A virtual function reads 0. */
   DMA_CONTEXTS_USED: 0x038c,
@@ -205,38 +205,40 @@ export const CSR = {
   /** Commands collected in a VCB of another QoS level than that of their QP. */
   LEVEL_MISMATCHES: 0x0398,
   /**
-   * Logical state (port-state) of each port. Ports 1 and 2; 0 for a port that the adapter has not.
+   * Logical state (port-state) of each port. Ports 1 and 2; 0 for a port that the adapter does not
+   * have.
    */
   PORT_STATE: 0x0400,
-  /** Base LID of each port. Ports 1 and 2; 0 for a port that the adapter has not. */
+  /** Base LID of each port. Ports 1 and 2; 0 for a port that the adapter does not have. */
   PORT_LID: 0x0408,
-  /** Packets sent. Ports 1 and 2; 0 for a port that the adapter has not. */
+  /** Packets sent. Ports 1 and 2; 0 for a port that the adapter does not have. */
   PORT_TRANSMIT_PACKETS: 0x0410,
-  /** Packets received. Ports 1 and 2; 0 for a port that the adapter has not. */
+  /** Packets received. Ports 1 and 2; 0 for a port that the adapter does not have. */
   PORT_RECEIVE_PACKETS: 0x0420,
   /**
-   * Packets received and dropped, for any reason. Ports 1 and 2; 0 for a port that the adapter has
-   * not.
+   * Packets received and dropped, for any reason. Ports 1 and 2; 0 for a port that the adapter does
+   * not have.
    */
   PORT_RECEIVE_DROPS: 0x0430,
   /**
-   * Logical state (port-state) of each port. Ports 3 and 4; 0 for a port that the adapter has not.
+   * Logical state (port-state) of each port. Ports 3 and 4; 0 for a port that the adapter does not
+   * have.
    */
   UPPER_PORT_STATE: 0x0440,
-  /** Base LID of each port. Ports 3 and 4; 0 for a port that the adapter has not. */
+  /** Base LID of each port. Ports 3 and 4; 0 for a port that the adapter does not have. */
   UPPER_PORT_LID: 0x0448,
-  /** Packets sent. Ports 3 and 4; 0 for a port that the adapter has not. */
+  /** Packets sent. Ports 3 and 4; 0 for a port that the adapter does not have. */
   UPPER_PORT_TRANSMIT_PACKETS: 0x0450,
-  /** Packets received. Ports 3 and 4; 0 for a port that the adapter has not. */
+  /** Packets received. Ports 3 and 4; 0 for a port that the adapter does not have. */
   UPPER_PORT_RECEIVE_PACKETS: 0x0460,
   /**
-   * Packets received and dropped, for any reason. Ports 3 and 4; 0 for a port that the adapter has
-   * not.
+   * Packets received and dropped, for any reason. Ports 3 and 4; 0 for a port that the adapter does
+   * not have.
    */
   UPPER_PORT_RECEIVE_DROPS: 0x0470,
   /** fault-kind of the first fault since the last clear; writing all ones clears the record. */
   FIRST_FAULT_KIND: 0x0600,
-  /** Number of the object of the first fault; FIRST_FAULT_OBJECT_KIND says what object it is. */
+  /** Number of the object of the first fault; FIRST_FAULT_OBJECT_KIND tells its kind. */
   FIRST_FAULT_OBJECT: 0x0604,
   /** Register offset or guest address of the first fault. */
   FIRST_FAULT_ADDRESS: 0x0608,
@@ -258,11 +260,11 @@ export const CSR = {
   OVERFLOW_WRITTEN: 0x0810,
   /** Doorbells read back from the overflow buffer, modulo 2^32. */
   OVERFLOW_READ: 0x0814,
-  /** How doorbells are processed when resources run short. */
+  /** Processing of doorbells when resources run short. */
   DOORBELL_POLICY: 0x0818,
   /**
-   * Thresholds on the free entries of the scheduler buffer, as they are in effect: 1 <= low < high
-   * <= DOORBELL_BUFFER_ENTRIES.
+   * Effective thresholds on the free entries of the scheduler buffer: 1 <= low < high <=
+   * DOORBELL_BUFFER_ENTRIES.
    */
   DOORBELL_THRESHOLDS: 0x081c,
   /** Entries of the scheduler buffer of the function. */
@@ -326,21 +328,21 @@ export const CSR = {
   /** Commands launched from the lane. */
   TVL_LAUNCHES: 0x2a00,
   /**
-   * Controls of a send context of the function. One that there is not reads as 0; writing it is a
-   * fault.
+   * Controls of a send context of the function. A context that does not exist reads as 0; writing
+   * it is a fault.
    */
   SEND_CONTEXT_CONTROL: 0x3000,
   /** State of a send context. */
   SEND_CONTEXT_STATUS: 0x3280,
   /** Blocks of 64 bytes in the PIO send memory of the adapter. */
   SEND_MEMORY_BLOCKS: 0x3600,
-  /** Those of them that belong to the function. */
+  /** Blocks of the PIO send memory that belong to the function. */
   SEND_BLOCKS: 0x3604,
-  /** Those that its send contexts have. */
+  /** Blocks that send contexts of the function have. */
   SEND_BLOCKS_IN_USE: 0x3608,
   /** Most send contexts of the function. */
   SEND_CONTEXTS: 0x360c,
-  /** Send contexts that it has. */
+  /** Send contexts that the function has. */
   SEND_CONTEXTS_IN_USE: 0x3610,
   /** LOCAL_TIME, alone in its page of 4 KiB. */
   USER_TIME: 0x7000,
@@ -458,7 +460,7 @@ export function setCsrDedicatedStateLocked(value: number, field: number): number
   return ((value & 0xfffffffe) | (field & 0x1)) >>> 0;
 }
 
-/** The buffer has a part of a command. */
+/** The buffer holds a part of a command. */
 export function getCsrDedicatedStateCollecting(value: number): number {
   return (value >>> 1) & 0x1;
 }
@@ -468,7 +470,7 @@ export function setCsrDedicatedStateCollecting(value: number, field: number): nu
   return ((value & 0xfffffffd) | ((field & 0x1) << 1)) >>> 0;
 }
 
-/** The buffer has a command that waits or is executed. */
+/** The buffer holds a command that waits or is being executed. */
 export function getCsrDedicatedStateExecuting(value: number): number {
   return (value >>> 2) & 0x1;
 }
@@ -530,7 +532,7 @@ export function setCsrOverflowStatusStalled(value: number, field: number): numbe
   return ((value & 0xfffffffb) | ((field & 0x1) << 2)) >>> 0;
 }
 
-/** Which doorbells are spilled. An unknown value means NEWEST. */
+/** Doorbells that are spilled. An unknown value means NEWEST. */
 export function getCsrDoorbellPolicyOverflow(value: number): number {
   return value & 0x3;
 }
@@ -540,7 +542,7 @@ export function setCsrDoorbellPolicyOverflow(value: number, field: number): numb
   return ((value & 0xfffffffc) | (field & 0x3)) >>> 0;
 }
 
-/** How the scheduler checks whether a queue is linked. */
+/** Way in which the scheduler checks whether a queue is linked. */
 export function getCsrDoorbellPolicyLinkCheck(value: number): number {
   return (value >>> 2) & 0x1;
 }
@@ -596,8 +598,8 @@ export function setCsrDoorbellPolicyHostQueue(value: number, field: number): num
 }
 
 /**
- * A doorbell stands for the commands up to its sequence number, as it does with `hostQueue`.
- * Otherwise it stands for all that the tail shows.
+ * A doorbell covers the commands up to its sequence number, as with `hostQueue`. Otherwise it
+ * covers all commands up to the tail.
  */
 export function getCsrDoorbellPolicyExact(value: number): number {
   return (value >>> 7) & 0x1;

@@ -14,7 +14,7 @@ export const RESOURCE_CHANGE_RESOURCE_OFFSET = 0;
 /** QoS level of the function; RESOURCE_NO_LEVEL: the whole function, or a lane. */
 export const RESOURCE_CHANGE_QOS_LEVEL_OFFSET = 1;
 
-/** Of a lane map: index of the 32-bit word. */
+/** For a lane map: index of the 32-bit word. */
 export const RESOURCE_CHANGE_WORD_OFFSET = 1;
 
 /** Function or lane to change. */
@@ -32,7 +32,7 @@ export interface ResourceChange {
   resource: number;
   /** QoS level of the function; RESOURCE_NO_LEVEL: the whole function, or a lane. */
   qosLevel: number;
-  /** Of a lane map: index of the 32-bit word. */
+  /** For a lane map: index of the 32-bit word. */
   word: number;
   /** Function or lane to change. */
   target: number;

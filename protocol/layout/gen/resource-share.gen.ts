@@ -12,7 +12,7 @@ export function getResourceShareVcbs(view: DataView, base: number): number {
   return view.getUint32(base + 8, true);
 }
 
-/** Those of them that belong to QoS level 1. */
+/** VCBs of the function that belong to QoS level 1. */
 export function getResourceShareLevelVcbs(view: DataView, base: number): number {
   return view.getUint32(base + 12, true);
 }
@@ -114,7 +114,7 @@ export function getResourceShareSendBlocks(view: DataView, base: number): number
   return view.getUint32(base + 148, true);
 }
 
-/** Those of them that its send contexts have. */
+/** Blocks that its send contexts have. */
 export function getResourceShareSendBlocksInUse(view: DataView, base: number): number {
   return view.getUint32(base + 152, true);
 }
@@ -134,7 +134,7 @@ export interface ResourceShare {
   vcbBase: number;
   /** VCBs of the function. */
   vcbs: number;
-  /** Those of them that belong to QoS level 1. */
+  /** VCBs of the function that belong to QoS level 1. */
   levelVcbs: number;
   /** VCBs that collect a command. */
   vcbsInUse: number;
@@ -170,7 +170,7 @@ export interface ResourceShare {
   sendContextsUnallocated: number;
   /** Blocks of the PIO send memory that belong to the function. */
   sendBlocks: number;
-  /** Those of them that its send contexts have. */
+  /** Blocks that its send contexts have. */
   sendBlocksInUse: number;
   /** Blocks of the PIO send memory that belong to no function. */
   sendBlocksUnallocated: number;

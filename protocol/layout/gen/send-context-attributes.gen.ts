@@ -89,7 +89,7 @@ export interface SendContextAttributes {
   attributeMask: number;
   /** Query only: state. */
   state: number;
-  /** Query only: why the context halted. */
+  /** Query only: cause of the halt. */
   haltCause: number;
   /** Query only: absolute count of blocks freed. */
   freeCounter: number;

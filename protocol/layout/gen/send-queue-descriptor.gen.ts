@@ -29,7 +29,7 @@ export function setSendQueueDescriptorNextState(view: DataView, base: number, va
   view.setUint8(base + 3, value);
 }
 
-/** Read pointer: sequence number of the next command, when the scheduler last had read commands. */
+/** Read pointer: sequence number of the next command, when the scheduler last read commands. */
 export function getSendQueueDescriptorNextSequence(view: DataView, base: number): number {
   return view.getUint16(base + 4, true);
 }
@@ -54,7 +54,7 @@ export function setSendQueueDescriptorQpn(view: DataView, base: number, value: n
 }
 
 /**
- * Write pointer: sequence number behind the last posted command, when the scheduler last had read
+ * Write pointer: sequence number after the last posted command, when the scheduler last read
  * commands.
  */
 export function getSendQueueDescriptorTail(view: DataView, base: number): number {

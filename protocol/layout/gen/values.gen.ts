@@ -24,7 +24,7 @@ export const SendOpcode = {
   FETCH_ADD: 8,
   /** Make earlier writes to remote memory visible or persistent. */
   FLUSH: 9,
-  /** Write 8 bytes of remote memory in one store, behind all earlier operations. */
+  /** Write 8 bytes of remote memory in one store, after all earlier operations. */
   ATOMIC_WRITE: 10,
   /** Invalidate a local key. */
   LOCAL_INVALIDATE: 16,
@@ -71,7 +71,9 @@ export const ManagementOpcode = {
   MODIFY_ADAPTER: 1,
   /** Query capabilities and limits of the function. */
   QUERY_ADAPTER: 2,
-  /** Change what software offers at the port in the modifier; physical function only. */
+  /**
+   * Change the services that software offers at the port in the modifier; physical function only.
+   */
   MODIFY_PORT: 5,
   /** Query the port in the modifier. */
   QUERY_PORT: 6,
@@ -461,7 +463,7 @@ export const ManagementStatus = {
   BAD_CHECKSUM: 3,
   /** No such object, or it belongs to another function. */
   BAD_OBJECT: 4,
-  /** A field is out of range; badOffset says which. */
+  /** A field is out of range; badOffset names it. */
   BAD_FIELD: 5,
   /** A guest address is not mapped, or not aligned. */
   BAD_ADDRESS: 6,
@@ -481,9 +483,9 @@ export const ManagementStatus = {
   SHARE_EXCEEDED: 13,
   /** Another function still uses VCBs or send memory that it gave back; try again. */
   CONVERGING: 14,
-  /** The function has too few free translation entries; the limit says how many. */
+  /** The function has too few free translation entries; limit tells how many it has. */
   NO_TRANSLATIONS: 15,
-  /** The function uses its share of send contexts or send blocks; limit says what is left. */
+  /** The function uses its share of send contexts or send blocks; limit tells how many are left. */
   SHARE_USED_UP: 16,
 } as const;
 export type ManagementStatus = (typeof ManagementStatus)[keyof typeof ManagementStatus];
@@ -514,7 +516,7 @@ export function managementStatusName(value: number): string {
   return managementStatusNames[value] || `0x${value.toString(16)}`;
 }
 
-/** What became of a management datagram (bits); none: the agents left it to software. */
+/** Fate of a management datagram (bits); none: the agents left it to software. */
 export const MadResult = {
   /** An agent took it. */
   CONSUMED: 1,
@@ -531,7 +533,7 @@ export const CompletionStatus = {
   LOCAL_LENGTH_ERROR: 1,
   /** The work request is malformed. */
   LOCAL_QP_OPERATION_ERROR: 2,
-  /** Key, bounds or access rights of local memory. */
+  /** Key, bounds or access rights of local memory do not allow the access. */
   LOCAL_PROTECTION_ERROR: 4,
   /** The QP went into the error state first. */
   FLUSHED: 5,
@@ -543,7 +545,7 @@ export const CompletionStatus = {
   LOCAL_ACCESS_ERROR: 8,
   /** The responder refused the request. */
   REMOTE_INVALID_REQUEST_ERROR: 9,
-  /** Key, bounds or access rights of remote memory. */
+  /** Key, bounds or access rights of remote memory do not allow the access. */
   REMOTE_ACCESS_ERROR: 10,
   /** The responder could not complete the request. */
   REMOTE_OPERATION_ERROR: 11,
@@ -613,7 +615,7 @@ export const CompletionOpcode = {
   LOCAL_INVALIDATE: 6,
   /** A fast registration completed. */
   FAST_REGISTER: 7,
-  /** A FLUSH completed: all writes before it are where it wants them. */
+  /** A FLUSH completed: all earlier writes have the requested placement. */
   FLUSH: 8,
   /** An ATOMIC WRITE completed. */
   ATOMIC_WRITE: 9,
@@ -736,7 +738,7 @@ export const FaultKind = {
   REGISTER_RESERVED: 1,
   /** Write to a read-only register. */
   REGISTER_READ_ONLY: 2,
-  /** Access of a width or alignment that the register does not take. */
+  /** Access of a width or alignment that the register does not support. */
   REGISTER_WIDTH: 3,
   /** Collect write outside the function's buffers. */
   COLLECT_OUT_OF_RANGE: 4,
@@ -809,12 +811,12 @@ export const FaultKind = {
   OVERFLOW_ENTRY: 37,
   /** A virtual function accessed a control of the physical function. */
   NOT_PERMITTED: 38,
-  /** A send context halted; its status says why. */
+  /** A send context halted; its status tells why. */
   SEND_CONTEXT_HALTED: 39,
   /** A packet from a send context was dropped: malformed, or not allowed. */
   SEND_PACKET: 40,
   /**
-   * An entry of the lane table asks for lanes that its function cannot have; nothing was changed.
+   * An entry of the lane table requests lanes that its function cannot have; nothing was changed.
    */
   LANE_TABLE_ENTRY: 41,
   /** The key cannot be bound, registered or invalidated in its present state. */
@@ -1121,8 +1123,7 @@ export const AccessFlag = {
 export type AccessFlag = (typeof AccessFlag)[keyof typeof AccessFlag];
 
 /**
- * What a FLUSH guarantees for earlier writes (bits); numbers follow enum ib_placement_type of
- * Linux.
+ * Guarantees of a FLUSH for earlier writes (bits); numbers follow enum ib_placement_type of Linux.
  */
 export const PlacementType = {
   /** Every reader of the memory finds the data. */
@@ -1132,11 +1133,11 @@ export const PlacementType = {
 } as const;
 export type PlacementType = (typeof PlacementType)[keyof typeof PlacementType];
 
-/** What a FLUSH covers; numbers follow enum ib_selectivity_level of Linux. */
+/** Memory that a FLUSH covers; numbers follow enum ib_selectivity_level of Linux. */
 export const FlushSelectivity = {
   /** The range that address and length name. */
   RANGE: 0,
-  /** The whole region or window of the R_Key; address and length do not count. */
+  /** The whole region or window of the R_Key; address and length are ignored. */
   MEMORY_REGION: 1,
 } as const;
 export type FlushSelectivity = (typeof FlushSelectivity)[keyof typeof FlushSelectivity];
@@ -1426,11 +1427,11 @@ export function tvlStateName(value: number): string {
 
 /** Doorbells that go to the overflow buffer during a potential deadlock. */
 export const OverflowPolicy = {
-  /** None: the bus waits, possibly for ever. */
+  /** None: the bus waits, possibly forever. */
   OFF: 0,
   /** The doorbells received last. */
   NEWEST: 1,
-  /** Those of the queue pairs with most doorbells in the overflow buffer. */
+  /** Doorbells of the queue pairs with most doorbells in the overflow buffer. */
   MOST_SPILLED: 2,
 } as const;
 export type OverflowPolicy = (typeof OverflowPolicy)[keyof typeof OverflowPolicy];
@@ -1447,7 +1448,7 @@ export function overflowPolicyName(value: number): string {
   return overflowPolicyNames[value] || `0x${value.toString(16)}`;
 }
 
-/** How the scheduler checks whether a send queue is in its list. */
+/** Ways in which the scheduler checks whether a send queue is in its list. */
 export const LinkCheck = {
   /** Reads the descriptor, then writes it. */
   READ: 0,
@@ -1469,11 +1470,11 @@ export function linkCheckName(value: number): string {
 
 /** States of a send context. */
 export const SendContextState = {
-  /** Takes no writes; its counters do not change. */
+  /** Accepts no writes; its counters do not change. */
   DISABLED: 0,
-  /** Takes packets. */
+  /** Accepts packets. */
   ENABLED: 1,
-  /** Takes no writes; complete packets still egress. */
+  /** Accepts no writes; complete packets still egress. */
   HALTED: 2,
   /** Being disabled; complete packets still egress. */
   DRAINING: 3,
@@ -1496,7 +1497,7 @@ export function sendContextStateName(value: number): string {
   return sendContextStateNames[value] || `0x${value.toString(16)}`;
 }
 
-/** Why a send context halted. */
+/** Reasons why a send context halted. */
 export const SendHaltCause = {
   /** The context has not halted. */
   NONE: 0,
@@ -1591,7 +1592,7 @@ export const Capability = {
   DEVICE_MEMORY: 0x8000,
   /** Send queues are watched, so that streams of commands need no doorbells. */
   SHADOW_TAILS: 0x10000,
-  /** The ports are of this function alone, which manages them and has their QP0 and QP1. */
+  /** The ports belong to this function alone, which manages them and has their QP0 and QP1. */
   OWN_PORTS: 0x400,
 } as const;
 export type Capability = (typeof Capability)[keyof typeof Capability];

@@ -10,7 +10,7 @@ import { runWords } from '../testing/run-words.ts';
 import { chooseFailures } from './explain-action.ts';
 import { explainQueuePair, isKept, type NamedQueuePair } from './explain-queue-pair.ts';
 
-const ACCESS_ERROR = `REMOTE_ACCESS_ERROR (10): Key, bounds or access rights of remote memory.
+const ACCESS_ERROR = `REMOTE_ACCESS_ERROR (10): Key, bounds or access rights of remote memory do not allow the access.
 libibverbs   IBV_WC_REM_ACCESS_ERR
 rule         IBTA 9.7.5.2, 9.9.3: the responder answered with a NAK for a remote
              access error
