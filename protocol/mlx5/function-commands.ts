@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Commands that start and stop the function, ask what it can do, and give it pages and user access
- * regions.
+ * Commands that start and stop the function, query its capabilities, and give it pages and user
+ * access regions.
  */
 import type { StructTable } from '../layout/table.ts';
 import { bits, block, exchange, wide } from './place-rows.ts';
 
 /** The function that a command is about. */
-const ownFunction = bits('functionId', 0x8, 15, 0, 'Function; 0: the one that the command is given to.');
+const ownFunction = bits('functionId', 0x8, 15, 0, 'Function; 0: the one that executes the command.');
 const otherFunction = [
   bits('otherFunction', 0x8, 31, 31, 'The command is about another function.'),
   bits('functionId', 0x8, 15, 0, 'That function.'),
@@ -16,7 +16,7 @@ const otherFunction = [
 export const functionCommands: readonly StructTable[] = [
   ...exchange(
     'query-issi',
-    'the versions of the interface that the adapter knows',
+    'reads the versions of the interface that the adapter knows',
     0x10,
     0x70,
     [],
@@ -27,37 +27,37 @@ export const functionCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'set-issi',
-    'the version of the interface to use',
+    'sets the version of the interface',
     0x10,
     0x10,
     [bits('currentIssi', 0x8, 15, 0, 'Version.')],
     [],
   ),
-  ...exchange('enable-hca', 'the function is enabled', 0x10, 0xc, [ownFunction], []),
-  ...exchange('disable-hca', 'the function is disabled', 0x10, 0xc, [ownFunction], []),
+  ...exchange('enable-hca', 'enables the function', 0x10, 0xc, [ownFunction], []),
+  ...exchange('disable-hca', 'disables the function', 0x10, 0xc, [ownFunction], []),
   ...exchange(
     'query-pages',
-    'how many pages the adapter wants',
+    'reads the number of pages that the adapter needs',
     0x10,
     0x10,
     [ownFunction],
     [
-      bits('functionId', 0x8, 15, 0, 'Function that wants them.'),
+      bits('functionId', 0x8, 15, 0, 'Function that needs them.'),
       bits('numPages', 0xc, 31, 0, 'Pages; negative: the adapter gives pages back.'),
     ],
   ),
   ...exchange(
     'manage-pages',
-    'pages for the adapter, given or taken back',
+    'gives pages to the adapter or takes them back',
     0x10,
     0x10,
-    [ownFunction, bits('inputNumEntries', 0xc, 31, 0, 'Pages that are given, or wanted back.')],
+    [ownFunction, bits('inputNumEntries', 0xc, 31, 0, 'Pages to give, or to take back.')],
     [bits('outputNumEntries', 0x8, 31, 0, 'Pages that are given back.')],
   ),
-  ...exchange('query-hca-cap', 'what the function can do', 0x10, 0x1010, [...otherFunction], []),
+  ...exchange('query-hca-cap', 'reads the capabilities of the function', 0x10, 0x1010, [...otherFunction], []),
   ...exchange(
     'set-hca-cap',
-    'what the function shall do of what it can',
+    'selects the capabilities that the function uses',
     0x1010,
     0x10,
     [...otherFunction, block('capability', 0x10, 0x1000, 'The page of capabilities, as QUERY_HCA_CAP has it.')],
@@ -65,7 +65,7 @@ export const functionCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'init-hca',
-    'the function starts',
+    'starts the function',
     0x20,
     0x10,
     [block('swOwnerId', 0x10, 0x10, 'Number that software gives itself.')],
@@ -73,15 +73,15 @@ export const functionCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'teardown-hca',
-    'the function stops',
+    'stops the function',
     0x10,
     0x10,
-    [bits('profile', 0x8, 15, 0, 'How it stops.', 'teardown-profile')],
-    [bits('state', 0xc, 0, 0, '1: it could not stop that way.')],
+    [bits('profile', 0x8, 15, 0, 'Way to stop.', 'teardown-profile')],
+    [bits('state', 0xc, 0, 0, '1: that way to stop is not possible.')],
   ),
   ...exchange(
     'query-adapter',
-    'the board',
+    'reads vendor and name of the board',
     0x10,
     0x110,
     [],
@@ -89,27 +89,27 @@ export const functionCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'alloc-uar',
-    'a user access region',
+    'allocates a user access region',
     0x10,
     0x10,
     [],
     [bits('uar', 0x8, 23, 0, 'Its number: that of the page in BAR 0.')],
   ),
-  ...exchange('dealloc-uar', 'a user access region is freed', 0x10, 0x10, [bits('uar', 0x8, 23, 0, 'Its number.')], []),
+  ...exchange('dealloc-uar', 'frees a user access region', 0x10, 0x10, [bits('uar', 0x8, 23, 0, 'Its number.')], []),
   ...exchange(
     'access-register',
-    'a register of a port or of the device is read or written',
+    'reads or writes a register of a port or of the device',
     0x10,
     0x10,
     [
       bits('registerId', 0x8, 15, 0, 'Register.', 'register-id'),
-      bits('argument', 0xc, 31, 0, 'Meant by some registers.'),
+      bits('argument', 0xc, 31, 0, 'Operand of some registers.'),
     ],
     [],
   ),
   ...exchange(
     'query-special-contexts',
-    'keys with a meaning of their own',
+    'reads the keys with a special meaning',
     0x10,
     0x20,
     [],
@@ -121,7 +121,7 @@ export const functionCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'mad-ifc',
-    'a management datagram for the agents of a port',
+    'gives a management datagram to the agents of a port',
     0x110,
     0x110,
     [
@@ -133,7 +133,7 @@ export const functionCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'alloc-transport-domain',
-    'a transport domain',
+    'allocates a transport domain',
     0x10,
     0x10,
     [],
@@ -141,12 +141,19 @@ export const functionCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'dealloc-transport-domain',
-    'a transport domain is freed',
+    'frees a transport domain',
     0x10,
     0x10,
     [bits('transportDomain', 0x8, 23, 0, 'Its number.')],
     [],
   ),
-  ...exchange('query-lag', 'whether ports work as one', 0x10, 0x10, [], [wide('ctx', 0x8, 'All 0: they do not.')]),
+  ...exchange(
+    'query-lag',
+    'reads whether ports are bonded',
+    0x10,
+    0x10,
+    [],
+    [wide('ctx', 0x8, 'All 0: the ports are not bonded.')],
+  ),
   ...exchange('nop', 'nothing', 0x10, 0x10, [], []),
 ];

@@ -6,13 +6,13 @@ import type { StructTable } from '../layout/table.ts';
 import { bits, block, exchange, wide } from './place-rows.ts';
 
 export const objectCommands: readonly StructTable[] = [
-  ...exchange('alloc-pd', 'a protection domain', 0x10, 0x10, [], [bits('pd', 0x8, 23, 0, 'Its number.')]),
-  ...exchange('dealloc-pd', 'a protection domain is freed', 0x10, 0x10, [bits('pd', 0x8, 23, 0, 'Its number.')], []),
-  ...exchange('alloc-xrcd', 'an XRC domain', 0x10, 0x10, [], [bits('xrcd', 0x8, 23, 0, 'Its number.')]),
-  ...exchange('dealloc-xrcd', 'an XRC domain is freed', 0x10, 0x10, [bits('xrcd', 0x8, 23, 0, 'Its number.')], []),
+  ...exchange('alloc-pd', 'allocates a protection domain', 0x10, 0x10, [], [bits('pd', 0x8, 23, 0, 'Its number.')]),
+  ...exchange('dealloc-pd', 'frees a protection domain', 0x10, 0x10, [bits('pd', 0x8, 23, 0, 'Its number.')], []),
+  ...exchange('alloc-xrcd', 'allocates an XRC domain', 0x10, 0x10, [], [bits('xrcd', 0x8, 23, 0, 'Its number.')]),
+  ...exchange('dealloc-xrcd', 'frees an XRC domain', 0x10, 0x10, [bits('xrcd', 0x8, 23, 0, 'Its number.')], []),
   ...exchange(
     'create-mkey',
-    'a key',
+    'creates a key',
     0x110,
     0x10,
     [
@@ -25,7 +25,7 @@ export const objectCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'destroy-mkey',
-    'a key is destroyed',
+    'destroys a key',
     0x10,
     0x10,
     [bits('mkeyIndex', 0x8, 23, 0, 'Upper 24 bits of the key.')],
@@ -33,7 +33,7 @@ export const objectCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'query-mkey',
-    'attributes of a key',
+    'reads the attributes of a key',
     0x10,
     0x130,
     [bits('mkeyIndex', 0x8, 23, 0, 'Upper 24 bits of the key.')],
@@ -41,30 +41,30 @@ export const objectCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'create-eq',
-    'an EQ',
+    'creates an EQ',
     0x110,
     0x10,
     [
       block('eqContextEntry', 0x10, 0x40, 'Its context.'),
-      block('eventBitmask', 0x58, 0x20, 'A bit for each type of event that it takes.'),
+      block('eventBitmask', 0x58, 0x20, 'A bit for each type of event that the EQ takes.'),
     ],
     [bits('eqNumber', 0x8, 7, 0, 'Its number.')],
   ),
-  ...exchange('destroy-eq', 'an EQ is destroyed', 0x10, 0x10, [bits('eqNumber', 0x8, 7, 0, 'Its number.')], []),
+  ...exchange('destroy-eq', 'destroys an EQ', 0x10, 0x10, [bits('eqNumber', 0x8, 7, 0, 'Its number.')], []),
   ...exchange(
     'query-eq',
-    'the context of an EQ',
+    'reads the context of an EQ',
     0x10,
     0x110,
     [bits('eqNumber', 0x8, 7, 0, 'Its number.')],
     [
       block('eqContextEntry', 0x10, 0x40, 'Its context.'),
-      block('eventBitmask', 0x58, 0x8, 'A bit for each type of event that it takes.'),
+      block('eventBitmask', 0x58, 0x8, 'A bit for each type of event that the EQ takes.'),
     ],
   ),
   ...exchange(
     'create-cq',
-    'a CQ',
+    'creates a CQ',
     0x110,
     0x10,
     [
@@ -73,10 +73,10 @@ export const objectCommands: readonly StructTable[] = [
     ],
     [bits('cqn', 0x8, 23, 0, 'Its number.')],
   ),
-  ...exchange('destroy-cq', 'a CQ is destroyed', 0x10, 0x10, [bits('cqn', 0x8, 23, 0, 'Its number.')], []),
+  ...exchange('destroy-cq', 'destroys a CQ', 0x10, 0x10, [bits('cqn', 0x8, 23, 0, 'Its number.')], []),
   ...exchange(
     'modify-cq',
-    'a CQ changes',
+    'changes a CQ',
     0x110,
     0x10,
     [
@@ -88,7 +88,7 @@ export const objectCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'query-cq',
-    'the context of a CQ',
+    'reads the context of a CQ',
     0x10,
     0x110,
     [bits('cqn', 0x8, 23, 0, 'Its number.')],
@@ -96,7 +96,7 @@ export const objectCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'create-srq',
-    'a shared receive queue',
+    'creates a shared receive queue',
     0x110,
     0x10,
     [block('srqContextEntry', 0x10, 0x40, 'Its context.')],
@@ -104,7 +104,7 @@ export const objectCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'destroy-srq',
-    'a shared receive queue is destroyed',
+    'destroys a shared receive queue',
     0x10,
     0x10,
     [bits('srqn', 0x8, 23, 0, 'Its number.')],
@@ -112,7 +112,7 @@ export const objectCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'query-srq',
-    'the context of a shared receive queue',
+    'reads the context of a shared receive queue',
     0x10,
     0x110,
     [bits('srqn', 0x8, 23, 0, 'Its number.')],
@@ -120,7 +120,7 @@ export const objectCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'create-xrc-srq',
-    'a shared receive queue of XRC',
+    'creates an XRC shared receive queue',
     0x110,
     0x10,
     [
@@ -131,7 +131,7 @@ export const objectCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'destroy-xrc-srq',
-    'a shared receive queue of XRC is destroyed',
+    'destroys an XRC shared receive queue',
     0x10,
     0x10,
     [bits('xrcSrqn', 0x8, 23, 0, 'Its number.')],
@@ -139,7 +139,7 @@ export const objectCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'query-xrc-srq',
-    'the context of a shared receive queue of XRC',
+    'reads the context of an XRC shared receive queue',
     0x10,
     0x110,
     [bits('xrcSrqn', 0x8, 23, 0, 'Its number.')],
@@ -147,7 +147,7 @@ export const objectCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'arm-xrc-srq',
-    'the limit of a shared receive queue of XRC',
+    'sets the limit of an XRC shared receive queue',
     0x10,
     0x10,
     [bits('xrcSrqn', 0x8, 23, 0, 'Its number.'), bits('lwm', 0xc, 15, 0, 'Limit below which one event is sent.')],
@@ -155,7 +155,7 @@ export const objectCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'create-rmp',
-    'a receive memory pool',
+    'creates a receive memory pool',
     0x110,
     0x10,
     [block('ctx', 0x20, 0xf0, 'Its context.')],
@@ -163,7 +163,7 @@ export const objectCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'destroy-rmp',
-    'a receive memory pool is destroyed',
+    'destroys a receive memory pool',
     0x10,
     0x10,
     [bits('rmpn', 0x8, 23, 0, 'Its number.')],
@@ -171,11 +171,11 @@ export const objectCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'modify-rmp',
-    'a receive memory pool changes',
+    'changes a receive memory pool',
     0x110,
     0x10,
     [
-      bits('rmpState', 0x8, 31, 28, 'State that it has now.'),
+      bits('rmpState', 0x8, 31, 28, 'Present state.'),
       bits('rmpn', 0x8, 23, 0, 'Its number.'),
       wide('bitmask', 0x10, 'Fields that change.'),
       block('ctx', 0x20, 0xf0, 'Their values.'),
@@ -184,7 +184,7 @@ export const objectCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'query-rmp',
-    'the context of a receive memory pool',
+    'reads the context of a receive memory pool',
     0x10,
     0x110,
     [bits('rmpn', 0x8, 23, 0, 'Its number.')],
@@ -192,7 +192,7 @@ export const objectCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'arm-rq',
-    'the limit of a shared receive queue',
+    'sets the limit of a shared receive queue',
     0x10,
     0x10,
     [bits('srqNumber', 0x8, 23, 0, 'Its number.'), bits('lwm', 0xc, 15, 0, 'Limit below which one event is sent.')],

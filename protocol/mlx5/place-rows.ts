@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Structures of the mlx5 interface written as its users know them: a field has the byte offset of
- * its dword and its bits in it, 31 the most significant. Everything is big-endian; what is not
- * named is reserved. Names of fields are those of the Linux driver's interface header, in
- * camelCase: a reader of the driver finds them here. Used by the tables of this folder only.
+ * Structures of the mlx5 interface in the notation of its users: a field has the byte offset of its
+ * dword and its bits in it, 31 the most significant. Everything is big-endian; unnamed bits are
+ * reserved. Names of fields are those of the Linux driver's interface header, in camelCase: a
+ * reader of the driver finds them here. Used by the tables of this folder only.
  */
 import type { StructTable } from '../layout/table.ts';
 import { fillGaps, type PlacedRow, widthOf } from '../layout/table-rows.ts';
@@ -25,7 +25,7 @@ export function wide(name: string, at: number, doc: string): PlacedRow {
   return { begin: at * BITS_PER_BYTE, row: { name, bits: 64, doc } };
 }
 
-/** `bytes` bytes at byte `at`: another structure, or bytes without one. */
+/** `bytes` bytes at byte `at`: another structure, or plain bytes. */
 export function block(name: string, at: number, bytes: number, doc: string): PlacedRow {
   return { begin: at * BITS_PER_BYTE, row: { name, bytes, doc } };
 }
@@ -39,20 +39,20 @@ export function layout(name: string, doc: string, sizeBytes: number, fields: rea
   return { name, doc, endian: 'big', sizeBytes, fields: fillGaps(sizeBytes, places) };
 }
 
-/** What every command begins with. */
+/** Head of every command. */
 const request = [
   bits('opcode', 0, 31, 16, 'Command.', 'command-opcode'),
-  bits('uid', 0, 15, 0, 'Who sends it: 0 the kernel, else a context of a process.'),
+  bits('uid', 0, 15, 0, 'Sender: 0 for the kernel, otherwise a context of a process.'),
   bits('opMod', 4, 15, 0, 'Variant of the command.'),
 ];
 
-/** What every answer begins with. */
+/** Head of every answer. */
 const answer = [
   bits('status', 0, 31, 24, 'Result.', 'command-status'),
   bits('syndrome', 4, 31, 0, 'Detail of a refusal, for the log.'),
 ];
 
-/** Input and output of a command: `NAME-in` and `NAME-out`. */
+/** Tables `NAME-in` and `NAME-out` of a command. `what`: a phrase such as "creates a CQ". */
 export function exchange(
   name: string,
   what: string,
@@ -63,7 +63,7 @@ export function exchange(
 ): StructTable[] {
   const command = name.toUpperCase().replaceAll('-', '_');
   return [
-    layout(`${name}-in`, `Input of ${command}: ${what}.`, inBytes, [...request, ...input]),
+    layout(`${name}-in`, `Input of ${command}, which ${what}.`, inBytes, [...request, ...input]),
     layout(`${name}-out`, `Output of ${command}.`, outBytes, [...answer, ...output]),
   ];
 }
@@ -79,7 +79,7 @@ export function transition(name: string, what: string): StructTable[] {
     0x10,
     [
       bits('qpn', 0x8, 23, 0, 'The QP.'),
-      bits('optParamMask', 0x10, 31, 0, 'Fields of the context that are meant beside those that always are.'),
+      bits('optParamMask', 0x10, 31, 0, 'Optional fields of the context that the command uses.'),
       block('qpc', 0x18, 0xe8, 'The context.'),
     ],
     [],

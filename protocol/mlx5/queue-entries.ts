@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Entries that the adapter writes into CQs and EQs, and what software tells a CQ. The owner bit of
- * an entry lies in the last byte; it flips with each turn through the queue.
+ * Entries that the adapter writes into CQs and EQs, and the words by which software arms and
+ * empties a CQ. The owner bit of an entry lies in the last byte; it flips with each turn through
+ * the queue.
  */
 import type { StructTable } from '../layout/table.ts';
 import { bits, block, layout, wide } from './place-rows.ts';
@@ -11,8 +12,8 @@ const completionEnd = [
   bits('wqeCounter', 0x3c, 31, 16, 'Block of a send request, or index of a receive.'),
   bits('signature', 0x3c, 15, 8, 'Checksum of the entry; software does not check it.'),
   bits('opcode', 0x3c, 7, 4, 'Kind of completion.', 'completion-opcode'),
-  bits('format', 0x3c, 3, 2, 'Where data come in the entry; 0: nowhere.'),
-  bits('solicited', 0x3c, 1, 1, 'The message asked for an event.'),
+  bits('format', 0x3c, 3, 2, 'Place of inline data in the entry; 0: none.'),
+  bits('solicited', 0x3c, 1, 1, 'The message requested an event.'),
   bits('owner', 0x3c, 0, 0, 'Turn of the queue.'),
 ];
 
@@ -29,8 +30,8 @@ const eventHead = [
 
 /** A request for one event of a CQ. */
 const arming = (at: number) => [
-  bits('sequence', at, 29, 28, 'Number of the request: another one after each event.'),
-  bits('command', at, 27, 24, 'Entries that are meant.', 'cq-arm'),
+  bits('sequence', at, 29, 28, 'Number of the request; it changes after each event.'),
+  bits('command', at, 27, 24, 'Entries that cause an event.', 'cq-arm'),
 ];
 
 export const queueEntries: readonly StructTable[] = [
@@ -61,16 +62,12 @@ export const queueEntries: readonly StructTable[] = [
   layout('error-cqe', 'Completion with an error.', 0x40, [
     bits('srqnOrUserIndex', 0x20, 23, 0, 'Shared receive queue, or user index in the form of version 1.'),
     bits('vendorSyndrome', 0x34, 15, 8, 'Fault that the adapter found.'),
-    bits('syndrome', 0x34, 7, 0, 'What went wrong.', 'completion-syndrome'),
+    bits('syndrome', 0x34, 7, 0, 'Cause of the error.', 'completion-syndrome'),
     bits('sendOpcode', 0x38, 31, 24, 'Operation of a send request.', 'send-opcode'),
     bits('qpn', 0x38, 23, 0, 'The QP.'),
     ...completionEnd,
   ]),
-  layout('eqe', 'Entry of an EQ.', 0x40, [
-    ...eventHead,
-    block('data', 0x20, 0x1c, 'What the event is about.'),
-    ...eventEnd,
-  ]),
+  layout('eqe', 'Entry of an EQ.', 0x40, [...eventHead, block('data', 0x20, 0x1c, 'Data of the event.'), ...eventEnd]),
   layout('completion-eqe', 'Event: a CQ has completions.', 0x40, [
     ...eventHead,
     bits('cqn', 0x38, 23, 0, 'The CQ.'),
@@ -90,18 +87,18 @@ export const queueEntries: readonly StructTable[] = [
   layout('cq-error-eqe', 'Event: a CQ has an error.', 0x40, [
     ...eventHead,
     bits('cqn', 0x20, 23, 0, 'The CQ.'),
-    bits('syndrome', 0x28, 7, 0, 'What went wrong.', 'cq-error-syndrome'),
+    bits('syndrome', 0x28, 7, 0, 'Cause of the error.', 'cq-error-syndrome'),
     ...eventEnd,
   ]),
-  layout('port-eqe', 'Event of a port; the variant says which.', 0x40, [
+  layout('port-eqe', 'Event of a port, which the variant names.', 0x40, [
     ...eventHead,
     bits('port', 0x28, 31, 28, 'Port, from 1.'),
     ...eventEnd,
   ]),
-  layout('page-request-eqe', 'Event: the adapter wants pages, or gives some back.', 0x40, [
+  layout('page-request-eqe', 'Event: the adapter needs pages, or returns some.', 0x40, [
     ...eventHead,
     bits('functionId', 0x20, 15, 0, 'Function.'),
-    bits('numPages', 0x24, 31, 0, 'Pages; negative: they are given back.'),
+    bits('numPages', 0x24, 31, 0, 'Pages; negative: the adapter returns them.'),
     ...eventEnd,
   ]),
 ];

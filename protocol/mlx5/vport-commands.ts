@@ -5,7 +5,7 @@
 import type { StructTable } from '../layout/table.ts';
 import { bits, block, exchange, layout } from './place-rows.ts';
 
-/** How each of these commands names a port. */
+/** Fields by which each of these commands names a port. */
 const port = [
   bits('otherVport', 0x8, 31, 31, "The command is about another function's port."),
   bits('portNum', 0x8, 19, 16, 'Port, from 1.'),
@@ -15,7 +15,7 @@ const port = [
 export const vportCommands: readonly StructTable[] = [
   ...exchange(
     'query-hca-vport-context',
-    'a port',
+    'reads the context of a port',
     0x10,
     0x210,
     [...port],
@@ -23,10 +23,10 @@ export const vportCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'modify-hca-vport-context',
-    'a port changes',
+    'changes the context of a port',
     0x210,
     0x10,
-    [...port, block('hcaVportContext', 0x10, 0x200, 'What changes.')],
+    [...port, block('hcaVportContext', 0x10, 0x200, 'Fields that change.')],
     [],
   ),
   ...exchange(

@@ -14,17 +14,17 @@ export const workRequests: readonly StructTable[] = [
     bits('qpn', 0x4, 31, 8, 'The QP.'),
     bits('ds', 0x4, 5, 0, 'Length of the request in units of 16 bytes.'),
     bits('signature', 0x8, 31, 24, 'Checksum; it is not checked.'),
-    bits('fence', 0x8, 7, 5, 'What the request waits for.', 'fence-mode'),
-    bits('completion', 0x8, 3, 2, 'When a completion is written.', 'completion-mode'),
-    bits('solicited', 0x8, 1, 1, 'The message asks for an event.'),
+    bits('fence', 0x8, 7, 5, 'Condition that the request waits for.', 'fence-mode'),
+    bits('completion', 0x8, 3, 2, 'Condition for a completion.', 'completion-mode'),
+    bits('solicited', 0x8, 1, 1, 'The message requests an event.'),
     bits('immediate', 0xc, 31, 0, 'Immediate data, key to invalidate or to change.'),
   ]),
   layout('xrc-seg', 'Piece that names the shared receive queue of an XRC message.', 0x10, [
     bits('xrcSrqn', 0x0, 23, 0, 'Shared receive queue of the other end.'),
   ]),
-  layout('address-vector', 'Piece that says where a datagram goes.', 0x30, [
+  layout('address-vector', 'Piece with the destination of a datagram.', 0x30, [
     bits('qkey', 0x0, 31, 0, 'Q_Key.'),
-    bits('extended', 0x8, 31, 31, 'All 48 bytes are there; otherwise the first 16.'),
+    bits('extended', 0x8, 31, 31, 'All 48 bytes are present; otherwise the first 16.'),
     bits('remoteQpn', 0x8, 23, 0, 'QP of the other end.'),
     bits('staticRate', 0xc, 31, 28, 'Code of the static rate; 0: that of the port.'),
     bits('serviceLevel', 0xc, 27, 24, 'Service level.'),
@@ -53,14 +53,14 @@ export const workRequests: readonly StructTable[] = [
     wide('address', 0x8, 'Virtual address.'),
   ]),
   layout('srq-next-seg', 'First piece of an entry of a shared receive queue that is a list.', 0x10, [
-    bits('nextWqeIndex', 0x0, 15, 0, 'Entry that follows in the list.'),
+    bits('nextWqeIndex', 0x0, 15, 0, 'Next entry in the list.'),
     bits('signature', 0x4, 31, 24, 'Checksum; it is not checked.'),
   ]),
-  layout('umr-ctrl-seg', 'Piece that says what changes in a key.', 0x30, [
+  layout('umr-ctrl-seg', 'Piece with the changes of a key.', 0x30, [
     bits('inline', 0x0, 31, 31, 'The list follows; otherwise a data piece names it.'),
     bits('checkInUse', 0x0, 30, 30, 'The key must not be free.'),
     bits('checkFree', 0x0, 29, 29, 'The key must be free.'),
-    bits('translationOffset', 0x0, 28, 28, 'The offset in the list is meant.'),
+    bits('translationOffset', 0x0, 28, 28, 'The offset in the list is used.'),
     bits('checkQpn', 0x0, 27, 27, 'The key must belong to the QP.'),
     bits('translationOctowords', 0x4, 31, 16, 'Units of 16 bytes of the list.'),
     bits('translationOffsetLow', 0x4, 15, 0, 'Offset in the list of the key, units of 16 bytes.'),
@@ -78,7 +78,7 @@ export const workRequests: readonly StructTable[] = [
     bits('writable', 0x4, 1, 1, 'The page may be written.'),
     bits('readable', 0x4, 0, 0, 'The page may be read.'),
   ]),
-  layout('doorbell-record', 'Record of a QP, through which software says what it has posted.', 0x8, [
+  layout('doorbell-record', 'Record of a QP, in which software counts its posted requests.', 0x8, [
     bits('receiveCounter', 0x0, 15, 0, 'Receives that were posted.'),
     bits('sendCounter', 0x4, 15, 0, 'Blocks of the send queue that were posted.'),
   ]),

@@ -5,7 +5,7 @@
 /** General capabilities. */
 export const CMD_HCA_CAP_SIZE = 256;
 
-/** The adapter asks for no pages by events. */
+/** The adapter does not request pages by events. */
 export function getCmdHcaCapPageRequestDisable(view: DataView, base: number): number {
   return (view.getUint8(base) >>> 1) & 0x1;
 }
@@ -50,7 +50,7 @@ export function setCmdHcaCapLogMaxMkey(view: DataView, base: number, value: numb
   view.setUint8(base + 29, (view.getUint8(base + 29) & 0xc0) | (value & 0x3f));
 }
 
-/** The function can stop at once. */
+/** The function can stop immediately. */
 export function setCmdHcaCapFastTeardown(view: DataView, base: number, value: number): void {
   view.setUint8(base + 31, (view.getUint8(base + 31) & 0xef) | ((value & 0x1) << 4));
 }
@@ -115,7 +115,7 @@ export function setCmdHcaCapIbVirt(view: DataView, base: number, value: number):
   view.setUint8(base + 52, (view.getUint8(base + 52) & 0xdf) | ((value & 0x1) << 5));
 }
 
-/** There is a register of capabilities of management. */
+/** A register of management capabilities exists. */
 export function setCmdHcaCapMcamReg(view: DataView, base: number, value: number): void {
   view.setUint8(base + 53, (view.getUint8(base + 53) & 0xbf) | ((value & 0x1) << 6));
 }
@@ -146,7 +146,7 @@ export function setCmdHcaCapCqeVersion(view: DataView, base: number, value: numb
   view.setUint8(base + 63, (view.getUint8(base + 63) & 0xf0) | (value & 0xf));
 }
 
-/** There is a page of capabilities of atomics. */
+/** A page of capabilities of atomics exists. */
 export function setCmdHcaCapAtomic(view: DataView, base: number, value: number): void {
   view.setUint8(base + 67, (view.getUint8(base + 67) & 0xfd) | ((value & 0x1) << 1));
 }
@@ -181,32 +181,32 @@ export function setCmdHcaCapImaicl(view: DataView, base: number, value: number):
   view.setUint8(base + 70, (view.getUint8(base + 70) & 0xbf) | ((value & 0x1) << 6));
 }
 
-/** There is a counter of Q_Key violations. */
+/** Q_Key violations are counted. */
 export function setCmdHcaCapQkv(view: DataView, base: number, value: number): void {
   view.setUint8(base + 70, (view.getUint8(base + 70) & 0xfd) | ((value & 0x1) << 1));
 }
 
-/** There is a counter of P_Key violations. */
+/** P_Key violations are counted. */
 export function setCmdHcaCapPkv(view: DataView, base: number, value: number): void {
   view.setUint8(base + 70, (view.getUint8(base + 70) & 0xfe) | (value & 0x1));
 }
 
-/** There is XRC. */
+/** XRC is supported. */
 export function setCmdHcaCapXrc(view: DataView, base: number, value: number): void {
   view.setUint8(base + 71, (view.getUint8(base + 71) & 0xf7) | ((value & 0x1) << 3));
 }
 
-/** There is UD. */
+/** UD is supported. */
 export function setCmdHcaCapUd(view: DataView, base: number, value: number): void {
   view.setUint8(base + 71, (view.getUint8(base + 71) & 0xfb) | ((value & 0x1) << 2));
 }
 
-/** There is UC. */
+/** UC is supported. */
 export function setCmdHcaCapUc(view: DataView, base: number, value: number): void {
   view.setUint8(base + 71, (view.getUint8(base + 71) & 0xfd) | ((value & 0x1) << 1));
 }
 
-/** There is RC. */
+/** RC is supported. */
 export function setCmdHcaCapRc(view: DataView, base: number, value: number): void {
   view.setUint8(base + 71, (view.getUint8(base + 71) & 0xfe) | (value & 0x1));
 }
@@ -321,7 +321,7 @@ export function getCmdHcaCapTagMatching(view: DataView, base: number): number {
   return view.getUint8(base + 190) >>> 7;
 }
 
-/** What contexts of processes may do. */
+/** Capabilities of contexts of processes. */
 export function getCmdHcaCapUctxCap(view: DataView, base: number): number {
   return view.getUint32(base + 212, false);
 }
@@ -333,9 +333,9 @@ export function getCmdHcaCapDynamicMsixTableSize(view: DataView, base: number): 
 
 /** General capabilities. */
 export interface CmdHcaCap {
-  /** The adapter asks for no pages by events. */
+  /** The adapter does not request pages by events. */
   pageRequestDisable: number;
-  /** There is a second page of general capabilities. */
+  /** A second page of general capabilities exists. */
   hcaCap2: number;
   /** Number of the function within the device. */
   vhcaId: number;
@@ -349,7 +349,7 @@ export interface CmdHcaCap {
   eceSupport: number;
   /** Shared receive queues, as 2^n. */
   logMaxSrq: number;
-  /** List length up to which requests are fast; 0: not told. */
+  /** List length up to which requests are fast; 0: unknown. */
   maxSglForOptimizedPerformance: number;
   /** Largest CQ, as 2^n entries. */
   logMaxCqSz: number;
@@ -365,9 +365,9 @@ export interface CmdHcaCap {
   relaxedOrderingWrite: number;
   /** Keys, as 2^n. */
   logMaxMkey: number;
-  /** There is a key whose data are discarded. */
+  /** A key whose data are discarded exists. */
   dumpFillMkey: number;
-  /** The function can stop at once. */
+  /** The function can stop immediately. */
   fastTeardown: number;
   /** EQs, as 2^n. */
   logMaxEq: number;
@@ -381,7 +381,7 @@ export interface CmdHcaCap {
   forceTeardown: number;
   /** A request may name any offset in a long list. */
   umrExtendedTranslationOffset: number;
-  /** There is a key without memory. */
+  /** A key without memory exists. */
   nullMkey: number;
   /** Longest list of keys, as 2^n elements. */
   logMaxKlmListSize: number;
@@ -395,11 +395,11 @@ export interface CmdHcaCap {
   endPad: number;
   /** The set of counters can change in RTS. */
   rts2rtsQpCountersSetId: number;
-  /** There is a register of capabilities of quality of service. */
+  /** A register of capabilities of quality of service exists. */
   qcamReg: number;
   /** Code of the length of the GID table: 8 * 2^n, 0 for 8. */
   gidTableSize: number;
-  /** There are counters of virtual ports. */
+  /** Counters of virtual ports exist. */
   vportCounters: number;
   /** Sets of counters count retransmissions. */
   retransmissionQCounters: number;
@@ -413,11 +413,11 @@ export interface CmdHcaCap {
   ibVirt: number;
   /** Ethernet ports are virtual. */
   ethVirt: number;
-  /** There is memory in the device. */
+  /** The device has memory. */
   deviceMemory: number;
-  /** There is a register of capabilities of management. */
+  /** A register of management capabilities exists. */
   mcamReg: number;
-  /** There is a register of capabilities of ports. */
+  /** A register of port capabilities exists. */
   pcamReg: number;
   /** LocalCaAckDelay. */
   localCaAckDelay: number;
@@ -445,11 +445,11 @@ export interface CmdHcaCap {
   umrModifyAtomicDisabled: number;
   /** Requests cannot make keys that name keys. */
   umrIndirectMkeyDisabled: number;
-  /** How requests that change keys are ordered. */
+  /** Order of requests that change keys. */
   umrFence: number;
   /** Signature errors drain a send queue. */
   drainSigerr: number;
-  /** Which checksums of commands are checked; 0: none. */
+  /** Checksums of commands that are checked; 0: none. */
   cmdifChecksum: number;
   /** Signature errors have completions. */
   sigerrCqe: number;
@@ -459,11 +459,11 @@ export interface CmdHcaCap {
   sctrDataCqe: number;
   /** Signatures are handed over. */
   sho: number;
-  /** There are dynamically connected queues. */
+  /** Dynamically connected queues are supported. */
   dct: number;
   /** Ethernet ports have RDMA. */
   roce: number;
-  /** There is a page of capabilities of atomics. */
+  /** A page of capabilities of atomics exists. */
   atomic: number;
   /** A CQ may be overrun. */
   cqOi: number;
@@ -475,7 +475,7 @@ export interface CmdHcaCap {
   cqPeriodModeModify: number;
   /** A CQ can change its EQ. */
   cqEqRemap: number;
-  /** Page faults are told. */
+  /** Page faults are reported. */
   pg: number;
   /** A QP may refuse its own multicast packets. */
   blockLbMc: number;
@@ -483,25 +483,25 @@ export interface CmdHcaCap {
   cqPeriodStartFromCqe: number;
   /** Paths can migrate. */
   apm: number;
-  /** There are calculations on vectors. */
+  /** Calculations on vectors are supported. */
   vectorCalc: number;
   /** Lists of requests may lie behind the reserved key. */
   umrPtrRlky: number;
   /** Requests make keys with the length of whole lists, and windows. */
   imaicl: number;
-  /** There is a counter of Q_Key violations. */
+  /** Q_Key violations are counted. */
   qkv: number;
-  /** There is a counter of P_Key violations. */
+  /** P_Key violations are counted. */
   pkv: number;
   /** Datagrams may name another source QPN. */
   setDethSqpn: number;
-  /** There is XRC. */
+  /** XRC is supported. */
   xrc: number;
-  /** There is UD. */
+  /** UD is supported. */
   ud: number;
-  /** There is UC. */
+  /** UC is supported. */
   uc: number;
-  /** There is RC. */
+  /** RC is supported. */
   rc: number;
   /** User access regions have 4 KiB. */
   uar4k: number;
@@ -567,7 +567,7 @@ export interface CmdHcaCap {
   numVhcaPorts: number;
   /** Software gives itself a number. */
   swOwnerId: number;
-  /** What contexts of processes may do. */
+  /** Capabilities of contexts of processes. */
   uctxCap: number;
   /** Vectors of functions that can move. */
   dynamicMsixTableSize: number;

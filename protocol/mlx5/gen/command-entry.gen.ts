@@ -67,7 +67,7 @@ export function setCommandEntryToken(view: DataView, base: number, value: number
   view.setUint8(base + 60, value);
 }
 
-/** How the command was taken. Values: delivery-status. */
+/** Delivery status of the command. Values: delivery-status. */
 export function getCommandEntryDeliveryStatus(view: DataView, base: number): number {
   return view.getUint8(base + 63) >>> 1;
 }

@@ -12,9 +12,9 @@ export function getCqDoorbellCqn(view: DataView, base: number): number {
 
 /** Store to a UAR page that arms a CQ. */
 export interface CqDoorbell {
-  /** Number of the request: another one after each event. */
+  /** Number of the request; it changes after each event. */
   sequence: number;
-  /** Entries that are meant. */
+  /** Entries that cause an event. */
   command: number;
   /** Entries that software has taken. */
   consumerIndex: number;

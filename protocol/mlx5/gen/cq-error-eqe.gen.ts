@@ -10,7 +10,7 @@ export function setCqErrorEqeCqn(view: DataView, base: number, value: number): v
   view.setUint32(base + 32, (view.getUint32(base + 32, false) & 0xff000000) | (value & 0xffffff), false);
 }
 
-/** What went wrong. Values: cq-error-syndrome. */
+/** Cause of the error. Values: cq-error-syndrome. */
 export function getCqErrorEqeSyndrome(view: DataView, base: number): number {
   return view.getUint8(base + 43);
 }

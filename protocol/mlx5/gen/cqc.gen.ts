@@ -56,7 +56,7 @@ export interface Cqc {
   scqeBreakModerationEn: number;
   /** The queue may be overrun. */
   oi: number;
-  /** What starts the period of moderation. */
+  /** Start of the period of moderation. */
   cqPeriodMode: number;
   /** Entries may be compressed. */
   cqeCompEn: number;

@@ -89,7 +89,7 @@ export function setCqeOpcode(view: DataView, base: number, value: number): void 
   view.setUint8(base + 63, (view.getUint8(base + 63) & 0x0f) | ((value & 0xf) << 4));
 }
 
-/** The message asked for an event. */
+/** The message requested an event. */
 export function setCqeSolicited(view: DataView, base: number, value: number): void {
   view.setUint8(base + 63, (view.getUint8(base + 63) & 0xfd) | ((value & 0x1) << 1));
 }
@@ -132,9 +132,9 @@ export interface Cqe {
   signature: number;
   /** Kind of completion. */
   opcode: number;
-  /** Where data come in the entry; 0: nowhere. */
+  /** Place of inline data in the entry; 0: none. */
   format: number;
-  /** The message asked for an event. */
+  /** The message requested an event. */
   solicited: number;
   /** Turn of the queue. */
   owner: number;

@@ -21,17 +21,17 @@ export function setCtrlSegDs(view: DataView, base: number, value: number): void 
   view.setUint8(base + 7, (view.getUint8(base + 7) & 0xc0) | (value & 0x3f));
 }
 
-/** What the request waits for. Values: fence-mode. */
+/** Condition that the request waits for. Values: fence-mode. */
 export function getCtrlSegFence(view: DataView, base: number): number {
   return view.getUint8(base + 11) >>> 5;
 }
 
-/** When a completion is written. Values: completion-mode. */
+/** Condition for a completion. Values: completion-mode. */
 export function getCtrlSegCompletion(view: DataView, base: number): number {
   return (view.getUint8(base + 11) >>> 2) & 0x3;
 }
 
-/** The message asks for an event. */
+/** The message requests an event. */
 export function getCtrlSegSolicited(view: DataView, base: number): number {
   return (view.getUint8(base + 11) >>> 1) & 0x1;
 }
@@ -58,11 +58,11 @@ export interface CtrlSeg {
   ds: number;
   /** Checksum; it is not checked. */
   signature: number;
-  /** What the request waits for. */
+  /** Condition that the request waits for. */
   fence: number;
-  /** When a completion is written. */
+  /** Condition for a completion. */
   completion: number;
-  /** The message asks for an event. */
+  /** The message requests an event. */
   solicited: number;
   /** Immediate data, key to invalidate or to change. */
   immediate: number;

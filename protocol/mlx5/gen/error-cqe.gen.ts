@@ -10,7 +10,7 @@ export function setErrorCqeVendorSyndrome(view: DataView, base: number, value: n
   view.setUint8(base + 54, value);
 }
 
-/** What went wrong. Values: completion-syndrome. */
+/** Cause of the error. Values: completion-syndrome. */
 export function getErrorCqeSyndrome(view: DataView, base: number): number {
   return view.getUint8(base + 55);
 }

@@ -13,7 +13,7 @@ export interface McamAccessReg {
   mcda: number;
   /** Components are replaced. */
   mcc: number;
-  /** There is information about components. */
+  /** Information about components is available. */
   mcqi: number;
   /** Components have a status. */
   mcqs: number;
@@ -23,7 +23,7 @@ export interface McamAccessReg {
   mtutc: number;
   /** Registers of the tracer of the firmware. */
   tracerRegisters: number;
-  /** There is a clock that goes on without power. */
+  /** The device has a clock that runs without power. */
   mrtc: number;
   /** Levels of reset can be chosen. */
   mfrl: number;

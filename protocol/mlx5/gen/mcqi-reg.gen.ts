@@ -5,7 +5,7 @@
 /** Information about a component; a part of a structure follows. */
 export const MCQI_REG_SIZE = 24;
 
-/** The component that waits to replace this one is meant. */
+/** Reads the component that waits to replace this one. */
 export function getMcqiRegReadPendingComponent(view: DataView, base: number): number {
   return view.getUint8(base) >>> 7;
 }
@@ -13,7 +13,7 @@ export function setMcqiRegReadPendingComponent(view: DataView, base: number, val
   view.setUint8(base, (view.getUint8(base) & 0x7f) | ((value & 0x1) << 7));
 }
 
-/** Component that is asked for. */
+/** Requested component. */
 export function getMcqiRegComponentIndex(view: DataView, base: number): number {
   return view.getUint16(base + 2, false);
 }
@@ -21,7 +21,7 @@ export function setMcqiRegComponentIndex(view: DataView, base: number, value: nu
   view.setUint16(base + 2, value, false);
 }
 
-/** Structure that is asked for. Values: component-information. */
+/** Requested structure. Values: component-information. */
 export function getMcqiRegInfoType(view: DataView, base: number): number {
   return view.getUint8(base + 11) & 0x1f;
 }
@@ -37,7 +37,7 @@ export function setMcqiRegInfoSize(view: DataView, base: number, value: number):
   view.setUint32(base + 12, value, false);
 }
 
-/** Where the part begins in it: a multiple of 4. */
+/** Offset of the part in the structure, a multiple of 4. */
 export function getMcqiRegOffset(view: DataView, base: number): number {
   return view.getUint32(base + 16, false);
 }
@@ -45,7 +45,7 @@ export function setMcqiRegOffset(view: DataView, base: number, value: number): v
   view.setUint32(base + 16, value, false);
 }
 
-/** Bytes of the part: wanted, and there. */
+/** Bytes of the part: requested, and available. */
 export function getMcqiRegDataSize(view: DataView, base: number): number {
   return view.getUint16(base + 22, false);
 }
@@ -55,17 +55,17 @@ export function setMcqiRegDataSize(view: DataView, base: number, value: number):
 
 /** Information about a component; a part of a structure follows. */
 export interface McqiReg {
-  /** The component that waits to replace this one is meant. */
+  /** Reads the component that waits to replace this one. */
   readPendingComponent: number;
-  /** Component that is asked for. */
+  /** Requested component. */
   componentIndex: number;
-  /** Structure that is asked for. */
+  /** Requested structure. */
   infoType: number;
   /** Bytes of the whole structure. */
   infoSize: number;
-  /** Where the part begins in it: a multiple of 4. */
+  /** Offset of the part in the structure, a multiple of 4. */
   offset: number;
-  /** Bytes of the part: wanted, and there. */
+  /** Bytes of the part: requested, and available. */
   dataSize: number;
 }
 

@@ -5,22 +5,22 @@
 /** Status of a component of the firmware. */
 export const MCQS_REG_SIZE = 16;
 
-/** No component has a higher index. */
+/** The component has the highest index. */
 export function setMcqsRegLastIndexFlag(view: DataView, base: number, value: number): void {
   view.setUint8(base, (view.getUint8(base) & 0x7f) | ((value & 0x1) << 7));
 }
 
-/** Whose component; 0: that of the device itself. */
+/** Owner of the component; 0: the device itself. */
 export function getMcqsRegFwDevice(view: DataView, base: number): number {
   return view.getUint8(base + 1);
 }
 
-/** Component that is asked for. */
+/** Requested component. */
 export function getMcqsRegComponentIndex(view: DataView, base: number): number {
   return view.getUint16(base + 2, false);
 }
 
-/** What the component is. Values: component-identifier. */
+/** Kind of component. Values: component-identifier. */
 export function getMcqsRegIdentifier(view: DataView, base: number): number {
   return view.getUint16(base + 6, false);
 }
@@ -28,31 +28,31 @@ export function setMcqsRegIdentifier(view: DataView, base: number, value: number
   view.setUint16(base + 6, value, false);
 }
 
-/** Whether it is there and in use. Values: component-status. */
+/** Presence of the component. Values: component-status. */
 export function setMcqsRegComponentStatus(view: DataView, base: number, value: number): void {
   view.setUint16(base + 10, (view.getUint16(base + 10, false) & 0xfe0f) | ((value & 0x1f) << 4), false);
 }
 
-/** How far its replacement is. Values: component-update-state. */
+/** Progress of its replacement. Values: component-update-state. */
 export function setMcqsRegComponentUpdateState(view: DataView, base: number, value: number): void {
   view.setUint8(base + 11, (view.getUint8(base + 11) & 0xf0) | (value & 0xf));
 }
 
 /** Status of a component of the firmware. */
 export interface McqsReg {
-  /** No component has a higher index. */
+  /** The component has the highest index. */
   lastIndexFlag: number;
-  /** Whose component; 0: that of the device itself. */
+  /** Owner of the component; 0: the device itself. */
   fwDevice: number;
-  /** Component that is asked for. */
+  /** Requested component. */
   componentIndex: number;
-  /** What the component is. */
+  /** Kind of component. */
   identifier: number;
-  /** Whether it is there and in use. */
+  /** Presence of the component. */
   componentStatus: number;
-  /** How far its replacement is. */
+  /** Progress of its replacement. */
   componentUpdateState: number;
-  /** Who last changed that state; 0: not told. */
+  /** Type of the last changer of that state; 0: unknown. */
   lastUpdateStateChangerType: number;
   /** Host of that changer. */
   lastUpdateStateChangerHostId: number;

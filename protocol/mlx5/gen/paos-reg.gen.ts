@@ -15,7 +15,7 @@ export function setPaosRegLocalPort(view: DataView, base: number, value: number)
   view.setUint8(base + 1, value);
 }
 
-/** State that is wanted. Values: port-status. */
+/** Requested state. Values: port-status. */
 export function getPaosRegAdminStatus(view: DataView, base: number): number {
   return view.getUint8(base + 2) & 0xf;
 }

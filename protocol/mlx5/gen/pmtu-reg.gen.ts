@@ -15,7 +15,7 @@ export function getPmtuRegMaxMtu(view: DataView, base: number): number {
   return view.getUint16(base + 4, false);
 }
 
-/** MTU that is wanted. */
+/** Requested MTU. */
 export function getPmtuRegAdminMtu(view: DataView, base: number): number {
   return view.getUint16(base + 8, false);
 }
@@ -31,7 +31,7 @@ export interface PmtuReg {
   localPort: number;
   /** Largest MTU, in bytes. */
   maxMtu: number;
-  /** MTU that is wanted. */
+  /** Requested MTU. */
   adminMtu: number;
   /** MTU in use. */
   operMtu: number;

@@ -10,12 +10,12 @@ export function getPtysRegProtoMask(view: DataView, base: number): number {
   return view.getUint8(base + 3) & 0x7;
 }
 
-/** Widths that are wanted. */
+/** Requested widths. */
 export function getPtysRegIbLinkWidthAdmin(view: DataView, base: number): number {
   return view.getUint16(base + 28, false);
 }
 
-/** Speeds that are wanted. */
+/** Requested speeds. */
 export function getPtysRegIbProtoAdmin(view: DataView, base: number): number {
   return view.getUint16(base + 30, false);
 }
@@ -26,13 +26,13 @@ export interface PtysReg {
   localPort: number;
   /** A bit for each protocol: 0 InfiniBand, 2 Ethernet. */
   protoMask: number;
-  /** Widths that the port can have: bits of `link-width-bit`. */
+  /** Supported widths: bits of `link-width-bit`. */
   ibLinkWidthCapability: number;
-  /** Speeds that it can have. */
+  /** Supported speeds. */
   ibProtoCapability: number;
-  /** Widths that are wanted. */
+  /** Requested widths. */
   ibLinkWidthAdmin: number;
-  /** Speeds that are wanted. */
+  /** Requested speeds. */
   ibProtoAdmin: number;
   /** Width in use. */
   ibLinkWidthOper: number;

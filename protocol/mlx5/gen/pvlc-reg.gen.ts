@@ -10,17 +10,17 @@ export function getPvlcRegLocalPort(view: DataView, base: number): number {
   return view.getUint8(base + 1);
 }
 
-/** Virtual lanes that the port can have: their number. */
+/** Number of supported virtual lanes. */
 export function getPvlcRegVlHwCap(view: DataView, base: number): number {
   return view.getUint8(base + 7) & 0xf;
 }
 
-/** Virtual lanes that are wanted: their number. */
+/** Number of requested virtual lanes. */
 export function getPvlcRegVlAdmin(view: DataView, base: number): number {
   return view.getUint8(base + 11) & 0xf;
 }
 
-/** Virtual lanes in use: their number. */
+/** Number of virtual lanes in use. */
 export function getPvlcRegVlOperational(view: DataView, base: number): number {
   return view.getUint8(base + 15) & 0xf;
 }
@@ -29,11 +29,11 @@ export function getPvlcRegVlOperational(view: DataView, base: number): number {
 export interface PvlcReg {
   /** Port, from 1. */
   localPort: number;
-  /** Virtual lanes that the port can have: their number. */
+  /** Number of supported virtual lanes. */
   vlHwCap: number;
-  /** Virtual lanes that are wanted: their number. */
+  /** Number of requested virtual lanes. */
   vlAdmin: number;
-  /** Virtual lanes in use: their number. */
+  /** Number of virtual lanes in use. */
   vlOperational: number;
 }
 

@@ -213,7 +213,7 @@ export interface Qpc {
   st: number;
   /** State of path migration. */
   pmState: number;
-  /** How the end of a message is padded in memory. */
+  /** Padding of the end of a message in memory. */
   endPaddingMode: number;
   /** Requests carry signatures, which are checked. */
   wqSignature: number;
@@ -251,7 +251,7 @@ export interface Qpc {
   logPageSize: number;
   /** QP of the other end. */
   remoteQpn: number;
-  /** Packets until an acknowledgement is asked for, as 2^n. */
+  /** Packets until an acknowledgement is requested, as 2^n. */
   logAckReqFreq: number;
   /** READs and atomics that the requester may have outstanding, as 2^n. */
   logSraMax: number;
@@ -277,7 +277,7 @@ export interface Qpc {
   ssn: number;
   /** READs and atomics that the responder takes, as 2^n. */
   logRraMax: number;
-  /** Which atomics the responder takes. */
+  /** Atomics that the responder accepts. */
   atomicMode: number;
   /** Remote reads are allowed. */
   rre: number;
@@ -299,7 +299,7 @@ export interface Qpc {
   dbrAddr: number;
   /** Q_Key. */
   qKey: number;
-  /** Where receives come from. */
+  /** Source of receives. */
   rqType: number;
   /** The shared receive queue. */
   srqnRmpnXrqn: number;

@@ -8,5 +8,5 @@ export const QUERY_EQ_OUT_SIZE = 272;
 /** Its context. */
 export const QUERY_EQ_OUT_EQ_CONTEXT_ENTRY_OFFSET = 16;
 
-/** A bit for each type of event that it takes. */
+/** A bit for each type of event that the EQ takes. */
 export const QUERY_EQ_OUT_EVENT_BITMASK_OFFSET = 88;

@@ -5,7 +5,7 @@
 /** First piece of an entry of a shared receive queue that is a list. */
 export const SRQ_NEXT_SEG_SIZE = 16;
 
-/** Entry that follows in the list. */
+/** Next entry in the list. */
 export function getSrqNextSegNextWqeIndex(view: DataView, base: number): number {
   return view.getUint16(base + 2, false);
 }

@@ -4,131 +4,131 @@
 
 /** Commands. */
 export const CommandOpcode = {
-  /** What the function can do. */
+  /** Reads the capabilities of the function. */
   QUERY_HCA_CAP: 256,
-  /** The board. */
+  /** Reads vendor and name of the board. */
   QUERY_ADAPTER: 257,
-  /** The function starts. */
+  /** Starts the function. */
   INIT_HCA: 258,
-  /** The function stops. */
+  /** Stops the function. */
   TEARDOWN_HCA: 259,
-  /** The function is enabled. */
+  /** Enables the function. */
   ENABLE_HCA: 260,
-  /** The function is disabled. */
+  /** Disables the function. */
   DISABLE_HCA: 261,
-  /** Pages that the adapter wants. */
+  /** Reads the number of pages that the adapter needs. */
   QUERY_PAGES: 263,
-  /** Pages are given, or taken back. */
+  /** Gives pages to the adapter, or takes them back. */
   MANAGE_PAGES: 264,
-  /** What the function shall do. */
+  /** Selects the capabilities that the function uses. */
   SET_HCA_CAP: 265,
-  /** Versions of the interface. */
+  /** Reads the versions of the interface. */
   QUERY_ISSI: 266,
-  /** Version of the interface to use. */
+  /** Sets the version of the interface. */
   SET_ISSI: 267,
-  /** A key. */
+  /** Creates a key. */
   CREATE_MKEY: 512,
-  /** Attributes of a key. */
+  /** Reads the attributes of a key. */
   QUERY_MKEY: 513,
-  /** A key is destroyed. */
+  /** Destroys a key. */
   DESTROY_MKEY: 514,
-  /** Keys with a meaning of their own. */
+  /** Reads the keys with a special meaning. */
   QUERY_SPECIAL_CONTEXTS: 515,
-  /** An EQ. */
+  /** Creates an EQ. */
   CREATE_EQ: 769,
-  /** An EQ is destroyed. */
+  /** Destroys an EQ. */
   DESTROY_EQ: 770,
-  /** Context of an EQ. */
+  /** Reads the context of an EQ. */
   QUERY_EQ: 771,
-  /** A CQ. */
+  /** Creates a CQ. */
   CREATE_CQ: 0x400,
-  /** A CQ is destroyed. */
+  /** Destroys a CQ. */
   DESTROY_CQ: 0x401,
-  /** Context of a CQ. */
+  /** Reads the context of a CQ. */
   QUERY_CQ: 0x402,
-  /** A CQ changes. */
+  /** Changes a CQ. */
   MODIFY_CQ: 0x403,
-  /** A QP. */
+  /** Creates a QP. */
   CREATE_QP: 0x500,
-  /** A QP is destroyed. */
+  /** Destroys a QP. */
   DESTROY_QP: 0x501,
-  /** RESET to INIT. */
+  /** Moves a QP from RESET to INIT. */
   RST2INIT_QP: 0x502,
-  /** INIT to RTR. */
+  /** Moves a QP from INIT to RTR. */
   INIT2RTR_QP: 0x503,
-  /** RTR to RTS. */
+  /** Moves a QP from RTR to RTS. */
   RTR2RTS_QP: 0x504,
-  /** A QP in RTS changes. */
+  /** Changes a QP in RTS. */
   RTS2RTS_QP: 0x505,
-  /** SQE to RTS. */
+  /** Moves a QP from SQE to RTS. */
   SQERR2RTS_QP: 0x506,
-  /** To ERR. */
+  /** Moves a QP to ERR. */
   QP_2ERR: 0x507,
-  /** To RESET. */
+  /** Moves a QP to RESET. */
   QP_2RST: 0x50a,
-  /** Context of a QP. */
+  /** Reads the context of a QP. */
   QUERY_QP: 0x50b,
-  /** A management datagram for the agents. */
+  /** Gives a management datagram to the agents. */
   MAD_IFC: 0x50d,
-  /** A QP in INIT changes. */
+  /** Changes a QP in INIT. */
   INIT2INIT_QP: 0x50e,
-  /** A shared receive queue. */
+  /** Creates a shared receive queue. */
   CREATE_SRQ: 0x700,
-  /** A shared receive queue is destroyed. */
+  /** Destroys a shared receive queue. */
   DESTROY_SRQ: 0x701,
-  /** Context of a shared receive queue. */
+  /** Reads the context of a shared receive queue. */
   QUERY_SRQ: 0x702,
-  /** Limit of a shared receive queue. */
+  /** Sets the limit of a shared receive queue. */
   ARM_RQ: 0x703,
-  /** A shared receive queue of XRC. */
+  /** Creates an XRC shared receive queue. */
   CREATE_XRC_SRQ: 0x705,
-  /** A shared receive queue of XRC is destroyed. */
+  /** Destroys an XRC shared receive queue. */
   DESTROY_XRC_SRQ: 0x706,
-  /** Context of a shared receive queue of XRC. */
+  /** Reads the context of an XRC shared receive queue. */
   QUERY_XRC_SRQ: 0x707,
-  /** Limit of a shared receive queue of XRC. */
+  /** Sets the limit of an XRC shared receive queue. */
   ARM_XRC_SRQ: 0x708,
-  /** A port. */
+  /** Reads the context of a port. */
   QUERY_HCA_VPORT_CONTEXT: 0x762,
-  /** A port changes. */
+  /** Changes the context of a port. */
   MODIFY_HCA_VPORT_CONTEXT: 0x763,
-  /** GIDs of a port. */
+  /** Reads GIDs of a port. */
   QUERY_HCA_VPORT_GID: 0x764,
-  /** P_Keys of a port. */
+  /** Reads P_Keys of a port. */
   QUERY_HCA_VPORT_PKEY: 0x765,
-  /** A protection domain. */
+  /** Allocates a protection domain. */
   ALLOC_PD: 0x800,
-  /** A protection domain is freed. */
+  /** Frees a protection domain. */
   DEALLOC_PD: 0x801,
-  /** A user access region. */
+  /** Allocates a user access region. */
   ALLOC_UAR: 0x802,
-  /** A user access region is freed. */
+  /** Frees a user access region. */
   DEALLOC_UAR: 0x803,
-  /** A register is read or written. */
+  /** Reads or writes a register. */
   ACCESS_REG: 0x805,
-  /** A QP joins a multicast group. */
+  /** Attaches a QP to a multicast group. */
   ATTACH_TO_MCG: 0x806,
-  /** A QP leaves a multicast group. */
+  /** Detaches a QP from a multicast group. */
   DETACH_FROM_MCG: 0x807,
-  /** Nothing. */
+  /** Does nothing. */
   NOP: 0x80d,
-  /** An XRC domain. */
+  /** Allocates an XRC domain. */
   ALLOC_XRCD: 0x80e,
-  /** An XRC domain is freed. */
+  /** Frees an XRC domain. */
   DEALLOC_XRCD: 0x80f,
-  /** A transport domain. */
+  /** Allocates a transport domain. */
   ALLOC_TRANSPORT_DOMAIN: 0x816,
-  /** A transport domain is freed. */
+  /** Frees a transport domain. */
   DEALLOC_TRANSPORT_DOMAIN: 0x817,
-  /** Whether ports work as one. */
+  /** Reads whether ports are bonded. */
   QUERY_LAG: 0x842,
-  /** A receive memory pool. */
+  /** Creates a receive memory pool. */
   CREATE_RMP: 0x90c,
-  /** A receive memory pool changes. */
+  /** Changes a receive memory pool. */
   MODIFY_RMP: 0x90d,
-  /** A receive memory pool is destroyed. */
+  /** Destroys a receive memory pool. */
   DESTROY_RMP: 0x90e,
-  /** Context of a receive memory pool. */
+  /** Reads the context of a receive memory pool. */
   QUERY_RMP: 0x90f,
 } as const;
 export type CommandOpcode = (typeof CommandOpcode)[keyof typeof CommandOpcode];
@@ -139,31 +139,31 @@ export const CommandStatus = {
   OK: 0,
   /** The adapter failed. */
   INTERNAL_ERROR: 1,
-  /** Unknown command, or not in this form of the device. */
+  /** The command is unknown, or unsupported in this form of the device. */
   BAD_OPCODE: 2,
-  /** A field has a value that it cannot have. */
+  /** A field has an invalid value. */
   BAD_PARAMETER: 3,
-  /** The function is not in the state for it. */
+  /** The state of the function does not allow the command. */
   BAD_SYSTEM_STATE: 4,
-  /** There is no such object, or it is one of another owner. */
+  /** The object does not exist, or belongs to another owner. */
   BAD_RESOURCE: 5,
-  /** Another object uses it. */
+  /** Another object uses the object. */
   RESOURCE_BUSY: 6,
   /** The adapter is not ready. */
   NOT_READY: 7,
-  /** More than the capabilities promise. */
+  /** The request exceeds the capabilities. */
   LIMIT_EXCEEDED: 8,
-  /** The object is not in the state for it. */
+  /** The state of the object does not allow the command. */
   BAD_RESOURCE_STATE: 9,
-  /** An index beyond its table. */
+  /** An index is beyond its table. */
   BAD_INDEX: 10,
   /** All objects of the kind are in use. */
   NO_RESOURCES: 15,
-  /** The QP is not in the state for it. */
+  /** The state of the QP does not allow the command. */
   BAD_QP_STATE: 16,
-  /** The management datagram is wrong. */
+  /** The management datagram is malformed. */
   BAD_PACKET: 48,
-  /** More completions wait than the new queue has room for. */
+  /** The new queue has no room for all waiting completions. */
   BAD_SIZE: 64,
   /** The input is too short or too long. */
   BAD_INPUT_LENGTH: 80,
@@ -172,21 +172,21 @@ export const CommandStatus = {
 } as const;
 export type CommandStatus = (typeof CommandStatus)[keyof typeof CommandStatus];
 
-/** How an entry of the command queue was taken. */
+/** Delivery status of an entry of the command queue. */
 export const DeliveryStatus = {
-  /** It was executed. */
+  /** The command was executed. */
   OK: 0,
   /** A block of a mailbox has another token. */
   BAD_TOKEN: 3,
   /** A block of a mailbox has another number. */
   BAD_BLOCK_NUMBER: 4,
-  /** The blocks of the output cannot be reached. */
+  /** The blocks of the output are not accessible. */
   BAD_OUTPUT_POINTER: 5,
-  /** The blocks of the input cannot be reached. */
+  /** The blocks of the input are not accessible. */
   BAD_INPUT_POINTER: 6,
-  /** The input is longer than an input can be. */
+  /** The input exceeds the largest length. */
   BAD_INPUT_LENGTH: 8,
-  /** The output is longer than an output can be. */
+  /** The output exceeds the largest length. */
   BAD_OUTPUT_LENGTH: 9,
   /** A reserved field is not 0. */
   BAD_RESERVED: 10,
@@ -215,7 +215,7 @@ export const RegisterId = {
   MCQS: 0x9060,
   /** Information about a component. */
   MCQI: 0x9061,
-  /** Which registers of management there are. */
+  /** Management registers that exist. */
   MCAM: 0x907f,
 } as const;
 export type RegisterId = (typeof RegisterId)[keyof typeof RegisterId];
@@ -227,45 +227,45 @@ export const ComponentIdentifier = {
 } as const;
 export type ComponentIdentifier = (typeof ComponentIdentifier)[keyof typeof ComponentIdentifier];
 
-/** Whether a component is there. */
+/** Presence of a component. */
 export const ComponentStatus = {
-  /** There could be one. */
+  /** The component is possible, but absent. */
   NOT_PRESENT: 0,
-  /** It is there. */
+  /** The component is present. */
   PRESENT: 1,
-  /** It is there and in use. */
+  /** The component is present and in use. */
   IN_USE: 2,
 } as const;
 export type ComponentStatus = (typeof ComponentStatus)[keyof typeof ComponentStatus];
 
-/** How far the replacement of a component is. */
+/** Progress of the replacement of a component. */
 export const ComponentUpdateState = {
-  /** It is not replaced. */
+  /** No replacement is in progress. */
   IDLE: 0,
-  /** It is being replaced. */
+  /** The component is being replaced. */
   IN_PROGRESS: 1,
-  /** The new one is stored. */
+  /** The new component is stored. */
   APPLIED: 2,
-  /** The new one is in use. */
+  /** The new component is in use. */
   ACTIVE: 3,
-  /** The new one is in use after a reset. */
+  /** The new component will be in use after a reset. */
   ACTIVE_PENDING_RESET: 4,
   /** The replacement failed. */
   FAILED: 5,
-  /** The replacement was given up. */
+  /** The replacement was cancelled. */
   CANCELED: 6,
   /** Another component is being replaced. */
   BUSY: 7,
 } as const;
 export type ComponentUpdateState = (typeof ComponentUpdateState)[keyof typeof ComponentUpdateState];
 
-/** Structures that tell of a component. */
+/** Structures that describe a component. */
 export const ComponentInformation = {
-  /** What can be asked of it, and done to it. */
+  /** Capabilities: supported queries and operations. */
   CAPABILITIES: 0,
   /** Its version. */
   VERSION: 1,
-  /** What brings a replacement into use. */
+  /** Step that brings a replacement into use. */
   ACTIVATION_METHOD: 5,
 } as const;
 export type ComponentInformation = (typeof ComponentInformation)[keyof typeof ComponentInformation];
@@ -305,11 +305,11 @@ export const InterfaceState = {
 } as const;
 export type InterfaceState = (typeof InterfaceState)[keyof typeof InterfaceState];
 
-/** How a function stops. */
+/** Ways to stop a function. */
 export const TeardownProfile = {
   /** All objects are gone. */
   GRACEFUL: 0,
-  /** Objects are left; nothing reaches memory any more. */
+  /** Objects may be left; the function no longer accesses memory. */
   FORCE: 1,
   /** The function prepares to stop at once, by the state of the interface. */
   PREPARE_FAST: 2,
@@ -325,11 +325,11 @@ export const PortType = {
 } as const;
 export type PortType = (typeof PortType)[keyof typeof PortType];
 
-/** How bad a failure of the firmware is. */
+/** Severity of a failure of the firmware. */
 export const HealthSeverity = {
   /** Nothing works. */
   EMERGENCY: 0,
-  /** Something must be done at once. */
+  /** Immediate action is required. */
   ALERT: 1,
   /** A part has failed. */
   CRITICAL: 2,
@@ -340,7 +340,7 @@ export const HealthSeverity = {
 } as const;
 export type HealthSeverity = (typeof HealthSeverity)[keyof typeof HealthSeverity];
 
-/** What failed in the firmware. */
+/** Cause of a failure of the firmware. */
 export const HealthSyndrome = {
   /** The firmware found an error of its own. */
   FIRMWARE_INTERNAL: 1,
@@ -359,9 +359,9 @@ export const HealthSyndrome = {
 } as const;
 export type HealthSyndrome = (typeof HealthSyndrome)[keyof typeof HealthSyndrome];
 
-/** What the list of a key holds; low two bits of the mode. */
+/** Content of the list of a key; low two bits of the mode. */
 export const KeyAccessMode = {
-  /** Nothing: addresses are those of the bus. */
+  /** Nothing: addresses are bus addresses. */
   PHYSICAL: 0,
   /** Pages (MTT). */
   PAGES: 1,
@@ -382,7 +382,7 @@ export const KeyAttribute = {
   START_ADDRESS: 6,
   /** Protection domain. */
   PD: 7,
-  /** Whether a remote SEND may invalidate the key. */
+  /** Right of a remote SEND to invalidate the key. */
   REMOTE_INVALIDATION: 8,
   /** Low 8 bits of the key. */
   LOW_BYTE: 13,
@@ -398,13 +398,13 @@ export const KeyAttribute = {
   REMOTE_WRITE: 20,
   /** Remote atomics. */
   ATOMIC: 21,
-  /** How answers to READs are ordered. */
+  /** Order of answers to READs. */
   SMALL_FENCE: 23,
-  /** Whether writes may pass each other. */
+  /** Right of writes to pass each other. */
   RELAXED_WRITE: 25,
-  /** Whether the key gives access. */
+  /** State of the key: free, or with access. */
   FREE: 29,
-  /** Whether reads may pass each other. */
+  /** Right of reads to pass each other. */
   RELAXED_READ: 47,
 } as const;
 export type KeyAttribute = (typeof KeyAttribute)[keyof typeof KeyAttribute];
@@ -464,7 +464,7 @@ export const PathMtu = {
 } as const;
 export type PathMtu = (typeof PathMtu)[keyof typeof PathMtu];
 
-/** Where receives of a QP come from. */
+/** Source of receives of a QP. */
 export const ReceiveQueueType = {
   /** Its own queue. */
   OWN: 0,
@@ -475,7 +475,7 @@ export const ReceiveQueueType = {
 } as const;
 export type ReceiveQueueType = (typeof ReceiveQueueType)[keyof typeof ReceiveQueueType];
 
-/** Bits of the mask of a transition: fields that are meant beside those that always are. */
+/** Bits of the mask of a transition: optional fields that it uses. */
 export const QpOptional = {
   /** Second path. */
   ALTERNATE_PATH: 0,
@@ -589,7 +589,7 @@ export const CqeSize = {
 } as const;
 export type CqeSize = (typeof CqeSize)[keyof typeof CqeSize];
 
-/** What starts the period of moderation. */
+/** Start of the period of moderation. */
 export const CqPeriodMode = {
   /** The last event. */
   EVENT: 0,
@@ -598,13 +598,13 @@ export const CqPeriodMode = {
 } as const;
 export type CqPeriodMode = (typeof CqPeriodMode)[keyof typeof CqPeriodMode];
 
-/** Bits of what MODIFY_CQ changes in the context. */
+/** Bits of the fields of the context that MODIFY_CQ changes. */
 export const CqFieldSelect = {
   /** Period of moderation. */
   PERIOD: 0,
   /** Completions until an event. */
   MAX_COUNT: 1,
-  /** Whether the queue may be overrun. */
+  /** Permission to overrun the queue. */
   OVERRUN: 2,
   /** EQ. */
   EQN: 3,
@@ -617,12 +617,12 @@ export type CqFieldSelect = (typeof CqFieldSelect)[keyof typeof CqFieldSelect];
 export const CqModification = {
   /** Fields of the context change. */
   FIELDS: 0,
-  /** The queue goes on in another place. */
+  /** The queue moves to another place. */
   RESIZE: 1,
 } as const;
 export type CqModification = (typeof CqModification)[keyof typeof CqModification];
 
-/** Bits of what MODIFY_CQ changes beside the place of the queue. */
+/** Bits of the fields that MODIFY_CQ changes beside the place of the queue. */
 export const CqResizeSelect = {
   /** Entries. */
   SIZE: 0,
@@ -633,7 +633,7 @@ export const CqResizeSelect = {
 } as const;
 export type CqResizeSelect = (typeof CqResizeSelect)[keyof typeof CqResizeSelect];
 
-/** Entries for which software wants an event. */
+/** Entries for which software requests an event. */
 export const CqArm = {
   /** The next entry. */
   ANY: 0,
@@ -646,7 +646,7 @@ export type CqArm = (typeof CqArm)[keyof typeof CqArm];
 export const SrqState = {
   /** No error. */
   GOOD: 0,
-  /** An entry was wrong. */
+  /** An entry was malformed. */
   ERROR: 1,
 } as const;
 export type SrqState = (typeof SrqState)[keyof typeof SrqState];
@@ -655,7 +655,7 @@ export type SrqState = (typeof SrqState)[keyof typeof SrqState];
 export const RmpState = {
   /** No error. */
   READY: 1,
-  /** An entry was wrong. */
+  /** An entry was malformed. */
   ERROR: 3,
 } as const;
 export type RmpState = (typeof RmpState)[keyof typeof RmpState];
@@ -669,26 +669,26 @@ export const WorkQueueType = {
 } as const;
 export type WorkQueueType = (typeof WorkQueueType)[keyof typeof WorkQueueType];
 
-/** Bits of what MODIFY_HCA_VPORT_CONTEXT changes. */
+/** Bits of the fields that MODIFY_HCA_VPORT_CONTEXT changes. */
 export const VportFieldSelect = {
   /** GUID of the port. */
   PORT_GUID: 0,
   /** GUID of the node. */
   NODE_GUID: 1,
-  /** Who sets the state. */
+  /** Source of the state. */
   STATE_POLICY: 2,
   /** CapabilityMask. */
   CAP_MASK1: 3,
 } as const;
 export type VportFieldSelect = (typeof VportFieldSelect)[keyof typeof VportFieldSelect];
 
-/** Who sets the state of a virtual port. */
+/** Source of the state of a virtual port. */
 export const VportStatePolicy = {
-  /** It is down. */
+  /** The port is down. */
   DOWN: 0,
-  /** It is up. */
+  /** The port is up. */
   UP: 1,
-  /** It follows the port. */
+  /** The state follows the physical port. */
   FOLLOW: 2,
 } as const;
 export type VportStatePolicy = (typeof VportStatePolicy)[keyof typeof VportStatePolicy];
@@ -731,7 +731,7 @@ export const SendOpcode = {
 } as const;
 export type SendOpcode = (typeof SendOpcode)[keyof typeof SendOpcode];
 
-/** What a send request waits for. */
+/** Condition that a send request waits for. */
 export const FenceMode = {
   /** Nothing. */
   NONE: 0,
@@ -746,15 +746,15 @@ export const FenceMode = {
 } as const;
 export type FenceMode = (typeof FenceMode)[keyof typeof FenceMode];
 
-/** When a send request has a completion. */
+/** Condition for a completion of a send request. */
 export const CompletionMode = {
-  /** When it fails. */
+  /** A failure. */
   ON_ERROR: 0,
-  /** When it is the first that fails. */
+  /** The first failure. */
   ON_FIRST_ERROR: 1,
   /** Always. */
   ALWAYS: 2,
-  /** Always, and an event. */
+  /** Always, with an event. */
   ALWAYS_WITH_EVENT: 3,
 } as const;
 export type CompletionMode = (typeof CompletionMode)[keyof typeof CompletionMode];
@@ -771,13 +771,13 @@ export const CompletionOpcode = {
   SEND_IMMEDIATE: 3,
   /** A receive: SEND that invalidated a key. */
   SEND_INVALIDATE: 4,
-  /** The queue goes on in another place. */
+  /** The queue moves to another place. */
   RESIZE: 5,
   /** A send request failed. */
   REQUEST_ERROR: 13,
   /** A receive failed. */
   RESPONSE_ERROR: 14,
-  /** The entry was not written yet. */
+  /** The entry has not been written yet. */
   INVALID: 15,
 } as const;
 export type CompletionOpcode = (typeof CompletionOpcode)[keyof typeof CompletionOpcode];
@@ -786,21 +786,21 @@ export type CompletionOpcode = (typeof CompletionOpcode)[keyof typeof Completion
 export const CompletionSyndrome = {
   /** A length that local memory or the QP does not allow. */
   LOCAL_LENGTH: 1,
-  /** The request or the QP is wrong. */
+  /** The request or the QP is not consistent. */
   LOCAL_QP: 2,
-  /** A local key does not allow it. */
+  /** A local key does not allow the access. */
   LOCAL_PROTECTION: 4,
   /** The QP is in ERR. */
   FLUSHED: 5,
   /** A window cannot be bound. */
   WINDOW_BIND: 6,
-  /** The answer was wrong. */
+  /** The answer was malformed. */
   BAD_RESPONSE: 16,
-  /** A local key does not allow what a packet asked for. */
+  /** A local key does not allow the access that a packet requested. */
   LOCAL_ACCESS: 17,
   /** The other end refused the request. */
   REMOTE_INVALID_REQUEST: 18,
-  /** A key of the other end does not allow it. */
+  /** A key of the other end does not allow the access. */
   REMOTE_ACCESS: 19,
   /** The other end failed. */
   REMOTE_OPERATION: 20,
@@ -808,7 +808,7 @@ export const CompletionSyndrome = {
   RETRIES_EXCEEDED: 21,
   /** The other end had no receive. */
   RNR_RETRIES_EXCEEDED: 22,
-  /** The other end gave up. */
+  /** The other end aborted. */
   REMOTE_ABORTED: 34,
 } as const;
 export type CompletionSyndrome = (typeof CompletionSyndrome)[keyof typeof CompletionSyndrome];
@@ -844,17 +844,17 @@ export const EventType = {
   PORT_CHANGE: 9,
   /** Commands have ended. */
   COMMAND: 10,
-  /** The adapter wants pages, or gives some back. */
+  /** The adapter needs pages, or returns some. */
   PAGE_REQUEST: 11,
-  /** A page is not there. */
+  /** A page is absent. */
   PAGE_FAULT: 12,
-  /** A packet had a request that the QP cannot take. */
+  /** A packet had a request that the QP does not accept. */
   INVALID_REQUEST: 16,
   /** A packet had a request that a key does not allow. */
   ACCESS_ERROR: 17,
   /** A shared receive queue has an error. */
   SRQ_CATASTROPHIC: 18,
-  /** A QP takes no more from its shared receive queue. */
+  /** A QP takes no more entries from its shared receive queue. */
   LAST_WQE: 19,
   /** A shared receive queue has fewer entries than its limit. */
   SRQ_LIMIT: 20,

@@ -39,7 +39,7 @@ export interface Wq {
   wqType: number;
   /** Entries carry signatures, which are checked. */
   wqSignature: number;
-  /** How the end of a message is padded in memory. */
+  /** Padding of the end of a message in memory. */
   endPaddingMode: number;
   /** Start of the queue in the first page, in 64ths of the page. */
   pageOffset: number;

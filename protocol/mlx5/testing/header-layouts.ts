@@ -2,11 +2,11 @@
 /**
  * Places of fields in the interface header of the Linux driver (`include/linux/mlx5/mlx5_ifc.h`),
  * read as text: each structure lists its fields with their widths in bits, the most significant bit
- * first, and fields named `reserved_at_...` fill the gaps. A place is a fact that our tables are
- * compared with. Called by tests.
+ * first, and fields named `reserved_at_...` fill the gaps. Tests compare our tables with these
+ * places. Called by tests.
  */
 
-/** Where a field lies: offset from the start of the structure and width, in bits. */
+/** Place of a field: offset from the start of the structure and width, in bits. */
 export interface Place {
   readonly offset: number;
   readonly bits: number;
@@ -15,7 +15,9 @@ export interface Place {
 /** A structure of the header: its size in bits, and its fields by name. */
 export interface HeaderStruct {
   readonly bits: number;
-  /** Fields of nested structures are `OUTER.INNER`; of an array only the first element is here. */
+  /**
+   * Fields of nested structures are `OUTER.INNER`; of an array only the first element is listed.
+   */
   readonly fields: ReadonlyMap<string, Place>;
 }
 
@@ -36,7 +38,7 @@ export class HeaderLayouts {
   readonly #known = new Map<string, HeaderStruct>();
   #next = 0;
 
-  /** `text` is that of the header. Throws when a part of it is no structure as it has them. */
+  /** `text` is that of the header. Throws when a part of it is not in the form of a structure. */
   constructor(text: string) {
     const code = text
       .replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')
