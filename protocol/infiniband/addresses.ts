@@ -8,8 +8,8 @@
 export const MULTICAST_LID_BASE = 0xc000;
 
 /**
- * Permissive LID: every port accepts it, for directed route packets; in their route it stands for a
- * part that is not routed by LID.
+ * Permissive LID: every port accepts it, for directed-route packets; in their route it marks a part
+ * that is not routed by LID.
  */
 export const PERMISSIVE_LID = 0xffff;
 

@@ -112,8 +112,8 @@ export const FETH: StructTable = {
   sizeBytes: 4,
   fields: [
     { bits: 26 },
-    { name: 'selectivity', bits: 2, doc: 'What is flushed: `FlushSelectivity`.' },
-    { name: 'placementType', bits: 4, doc: 'Where data must be: `PlacementType` (bits).' },
+    { name: 'selectivity', bits: 2, doc: 'Memory to flush: `FlushSelectivity`.' },
+    { name: 'placementType', bits: 4, doc: 'Required placement of the data: `PlacementType` (bits).' },
   ],
 };
 

@@ -18,7 +18,7 @@ const IBSIM_CONTROL: StructTable = {
     {
       name: 'type',
       bits: 32,
-      doc: 'What the client asks; ERROR in the answer to a refused request.',
+      doc: 'Request of the client; ERROR in the answer to a refused request.',
       values: 'ibsim-type',
     },
     { name: 'lengthBytes', bits: 32, doc: 'Bytes of data in use.' },
@@ -77,7 +77,7 @@ const IBSIM_DATAGRAM: StructTable = {
     { bits: 16 },
     { name: 'destQpn', bits: 32, doc: 'Queue pair of the destination.' },
     { name: 'sourceQpn', bits: 32, doc: 'Queue pair of the source.' },
-    { name: 'status', bits: 32, doc: 'To a client: not 0 when its own datagram comes back, which has no answer.' },
+    { name: 'status', bits: 32, doc: 'To a client: not 0 when its own datagram returns because it has no answer.' },
     { bits: 32 },
     { name: 'lengthBytes', bits: 64, at: 24, doc: 'Bytes of the datagram.' },
     { name: 'mad', bytes: 256, at: 32, doc: 'The datagram.' },

@@ -21,7 +21,7 @@ export function pKeysMatch(a: number, b: number): boolean {
   return ((a ^ b) & 0x7fff) === 0 && (a & 0x7fff) !== 0 && ((a | b) & PKEY_FULL_MEMBER) !== 0;
 }
 
-/** Q_Key of a datagram: that of the QP if the work request asks for a controlled one. */
+/** Q_Key of a datagram: that of the QP if the work request requests a controlled one. */
 export function effectiveQKey(requested: number, ownQKey: number): number {
   return ((requested & QKEY_CONTROLLED) === 0 ? requested : ownQKey) >>> 0;
 }

@@ -8,7 +8,7 @@
 const NUMBER_SHIFT = 8;
 const BYTE_MASK = 0xff;
 
-/** Place of the number of the region or window; it reaches to the top. */
+/** Position of the number of the region or window, which reaches to the top bit. */
 export const KEY_NUMBER_SHIFT = NUMBER_SHIFT;
 /** Bits of the key byte. */
 export const KEY_BYTE_MASK = BYTE_MASK;

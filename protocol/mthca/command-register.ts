@@ -148,9 +148,9 @@ export const commandTables: readonly StructTable[] = [
         0,
         [
           { bits: 13 },
-          { name: 'setSystemImageGuid', bits: 1, doc: 'Takes over the system image GUID.' },
-          { name: 'setNodeGuid', bits: 1, doc: 'Takes over the node GUID.' },
-          { name: 'setPortGuid', bits: 1, doc: 'Takes over the GUID of the port.' },
+          { name: 'setSystemImageGuid', bits: 1, doc: 'Sets the system image GUID.' },
+          { name: 'setNodeGuid', bits: 1, doc: 'Sets the node GUID.' },
+          { name: 'setPortGuid', bits: 1, doc: 'Sets the GUID of the port.' },
           { name: 'mtu', bits: 4, doc: 'Code of the largest payload.' },
           { name: 'width', bits: 4, doc: 'Link widths, as a mask.' },
           { name: 'virtualLanes', bits: 4, doc: 'Data lanes.' },
@@ -179,7 +179,7 @@ export const commandTables: readonly StructTable[] = [
         0,
         [
           { bits: 13 },
-          { name: 'setSystemImageGuid', bits: 1, doc: 'Takes over the system image GUID.' },
+          { name: 'setSystemImageGuid', bits: 1, doc: 'Sets the system image GUID.' },
           { bits: 17 },
           { name: 'resetQkeyViolations', bits: 1, doc: 'Clears the counter of Q_Key violations.' },
           { name: 'capabilityMask', bits: 32, doc: 'Capability mask of PortInfo.' },
@@ -190,7 +190,7 @@ export const commandTables: readonly StructTable[] = [
   },
   {
     name: 'datagram-origin',
-    doc: 'Origin of the datagram of MAD_IFC, behind its 256 bytes in the mailbox.',
+    doc: 'Origin of the datagram of MAD_IFC, after its 256 bytes in the mailbox.',
     endian: 'big',
     sizeBytes: 0x100,
     fields: sparseRows(0x100, [

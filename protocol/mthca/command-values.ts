@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Named values of the mthca command interface: opcodes, statuses, events, states. The facts are
- * those that the Linux driver ib_mthca and the user-space provider libmthca rely on; the words are
- * ours.
+ * Named values of the mthca command interface: opcodes, statuses, events, states. The numbers are
+ * those on which the Linux driver ib_mthca and the user-space provider libmthca rely; the wording
+ * is ours.
  */
 import type { ValueTable } from '../layout/table.ts';
 import { values } from '../layout/table-rows.ts';
@@ -60,7 +60,7 @@ const commandOpcode = values(
   ['map-icm', 0xffa, 'Puts guest pages into context memory.'],
   ['unmap-icm-aux', 0xffb, 'Removes the auxiliary pages.'],
   ['map-icm-aux', 0xffc, 'Gives the auxiliary pages.'],
-  ['set-icm-size', 0xffd, 'Sets the size of context memory; returns how many auxiliary pages it needs.'],
+  ['set-icm-size', 0xffd, 'Sets the size of context memory; returns the number of auxiliary pages that it needs.'],
   ['unmap-fa', 0xffe, 'Removes the pages of the firmware.'],
   ['map-fa', 0xfff, 'Gives pages to the firmware.'],
 );
@@ -75,7 +75,7 @@ const commandStatus = values(
   ['bad-sys-state', 0x04, 'The command is not allowed in this state of firmware, HCA or port.'],
   ['bad-resource', 0x05, 'The object is reserved, or context memory is not mapped for it.'],
   ['resource-busy', 0x06, 'The object is in use.'],
-  ['exceed-limit', 0x08, 'More than the device has.'],
+  ['exceed-limit', 0x08, 'The request exceeds the resources of the device.'],
   ['bad-resource-state', 0x09, 'The object is owned by the other side.'],
   ['bad-index', 0x0a, 'The number of the object is out of range.'],
   ['bad-qp-state', 0x10, 'The QP is not in the state from which the command moves it.'],
@@ -101,8 +101,8 @@ const eventKind = values(
   ['command', 0x0a, 'A command has completed.'],
   ['ecc-detect', 0x0e, 'A memory error was found.'],
   ['eq-overflow', 0x0f, 'An EQ was full.'],
-  ['qp-invalid-request', 0x10, 'The responder of a QP was asked for what it may not do.'],
-  ['qp-access-error', 0x11, 'The responder of a QP was asked for memory that is not accessible.'],
+  ['qp-invalid-request', 0x10, 'The responder of a QP got a request that it may not execute.'],
+  ['qp-access-error', 0x11, 'The responder of a QP got a request for memory that is not accessible.'],
   ['srq-fatal', 0x12, 'An SRQ has failed.'],
   ['last-wqe-reached', 0x13, 'A QP in ERR takes no more entries from its SRQ.'],
   ['srq-limit', 0x14, 'An SRQ has fewer entries than its limit.'],
@@ -118,8 +118,8 @@ const portEvent = values(
 const contextStatus = values(
   'context-status',
   'Status of an EQ or CQ in its context.',
-  ['ok', 0, 'It works.'],
-  ['overflow', 9, 'It was full.'],
+  ['ok', 0, 'The queue works.'],
+  ['overflow', 9, 'The queue was full.'],
   ['write-failure', 10, 'An entry could not be written.'],
 );
 
@@ -135,7 +135,7 @@ const notificationState = values(
   'State of notification of an EQ or CQ in its context, without the bit of devices without attached memory.',
   ['disarmed', 0, 'Entries are written without notification.'],
   ['armed', 1, 'The next entry notifies.'],
-  ['fired', 2, 'It has notified and was not armed again.'],
+  ['fired', 2, 'The queue has notified and was not armed again.'],
   ['armed-solicited', 4, 'The next solicited entry of a CQ notifies.'],
 );
 
@@ -164,7 +164,7 @@ const qpService = values(
 
 const qpParameter = values(
   'qp-parameter-flag',
-  'Bits of the mask of parameters that a transition takes over.',
+  'Bits of the mask of parameters that a transition changes.',
   ['alternate-path', 0x1, 'Alternate path.'],
   ['remote-read', 0x2, 'Remote reads are allowed.'],
   ['remote-atomic', 0x4, 'Remote atomics are allowed.'],

@@ -69,7 +69,7 @@ const workQueueSizes: readonly FieldRow[] = [
 
 /** Attributes of the requester, at 0x70. */
 const requesterRows: readonly FieldRow[] = [
-  { name: 'ackRequestFrequency', bits: 4, doc: 'Packets until an acknowledgement is asked for, as 2^n.' },
+  { name: 'ackRequestFrequency', bits: 4, doc: 'Packets until an acknowledgement is requested, as 2^n.' },
   { name: 'flightLimit', bits: 4, doc: 'Packets in flight, as 2^n.' },
   { name: 'logReadsOut', bits: 3, doc: 'READs and atomics in flight, as 2^n.' },
   { bits: 2 },
@@ -101,7 +101,7 @@ const responderRows: readonly FieldRow[] = [
 
 const queuePairContext: StructTable = {
   name: 'qp-context',
-  doc: 'Context of a QP, behind the parameter mask in the mailbox. The paths are qp-path.',
+  doc: 'Context of a QP, after the parameter mask in the mailbox. The paths are qp-path.',
   endian: 'big',
   sizeBytes: 0x100,
   fields: sparseRows(0x100, [

@@ -5,7 +5,7 @@ import { sparseRows } from './sparse-rows.ts';
 
 const SIZE = 0x100;
 
-/** A field in the low bits of a byte, or of more; the bits above are reserved. */
+/** A field in the low bits of one or more bytes; the bits above are reserved. */
 function low(name: string, bits: number, doc: string, width = 8): FieldRow[] {
   const field = { name, bits, doc };
   return bits === width ? [field] : [{ bits: width - bits }, field];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Identity, BARs and fixed places of mthca devices. HCR, reset and the size of BAR0 are known to
- * the driver; QUERY_FW names the other places, so they are choices of this project.
+ * Identity, BARs and fixed places of mthca devices. The driver knows HCR, reset and the size of
+ * BAR0; QUERY_FW names the other places, so they are choices of this project.
  */
 import type { ConstantTable } from '../layout/table.ts';
 import { constants } from '../layout/table-rows.ts';

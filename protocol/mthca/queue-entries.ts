@@ -65,7 +65,7 @@ export const queueEntryTables: readonly StructTable[] = [
           { name: 'immediate', bits: 32, doc: 'Immediate data; index of the P_Key for QP1, in the upper half.' },
           { name: 'byteCount', bits: 32, doc: 'Bytes received or read.' },
           { name: 'request', bits: 32, doc: 'Offset of the work request in its queue.' },
-          { name: 'opcode', bits: 8, doc: 'Opcode of a send; the low bits tell how a receive came.' },
+          { name: 'opcode', bits: 8, doc: 'Opcode of a send; the low bits tell the operation of a receive.' },
           { name: 'isSend', bits: 1, doc: 'The work request was a send.' },
           { bits: 7 },
         ],

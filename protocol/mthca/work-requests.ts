@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Segments of work requests, doorbells in the user access region, and doorbell records. A request
- * begins with a next segment and has the segments of its opcode and service behind it, in units of
- * 16 bytes.
+ * begins with a next segment; the segments of its opcode and service follow, in units of 16 bytes.
  */
 import type { FieldRow, StructTable } from '../layout/table.ts';
 import { sparseRows } from './sparse-rows.ts';

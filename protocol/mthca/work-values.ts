@@ -34,7 +34,7 @@ export const workValues: readonly ValueTable[] = [
     ['local-protection', 0x04, 'A local key does not allow the access.'],
     ['flushed', 0x05, 'The QP was in ERR.'],
     ['window-bind', 0x06, 'The window could not be bound.'],
-    ['bad-response', 0x10, 'The response is not what was asked for.'],
+    ['bad-response', 0x10, 'The response does not match the request.'],
     ['local-access', 0x11, 'A local address cannot be accessed while a request is executed.'],
     ['remote-invalid-request', 0x12, 'The responder refuses the request.'],
     ['remote-access', 0x13, 'A remote key does not allow the access.'],

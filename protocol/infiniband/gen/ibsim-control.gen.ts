@@ -15,7 +15,7 @@ export function getIbsimControlClient(view: DataView, base: number): number {
   return view.getUint32(base + 4, true);
 }
 
-/** What the client asks; ERROR in the answer to a refused request. Values: ibsim-type. */
+/** Request of the client; ERROR in the answer to a refused request. Values: ibsim-type. */
 export function getIbsimControlType(view: DataView, base: number): number {
   return view.getUint32(base + 8, true);
 }
@@ -30,7 +30,7 @@ export interface IbsimControl {
   magic: number;
   /** Number of the client, as the answer to its CONNECT gave it. */
   client: number;
-  /** What the client asks; ERROR in the answer to a refused request. */
+  /** Request of the client; ERROR in the answer to a refused request. */
   type: number;
   /** Bytes of data in use. */
   lengthBytes: number;

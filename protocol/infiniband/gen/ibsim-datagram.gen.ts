@@ -25,7 +25,7 @@ export function getIbsimDatagramSourceQpn(view: DataView, base: number): number 
   return view.getUint32(base + 12, false);
 }
 
-/** To a client: not 0 when its own datagram comes back, which has no answer. */
+/** To a client: not 0 when its own datagram returns because it has no answer. */
 export function getIbsimDatagramStatus(view: DataView, base: number): number {
   return view.getUint32(base + 16, false);
 }
@@ -48,7 +48,7 @@ export interface IbsimDatagram {
   destQpn: number;
   /** Queue pair of the source. */
   sourceQpn: number;
-  /** To a client: not 0 when its own datagram comes back, which has no answer. */
+  /** To a client: not 0 when its own datagram returns because it has no answer. */
   status: number;
   /** Bytes of the datagram. */
   lengthBytes: number;

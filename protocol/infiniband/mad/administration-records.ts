@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Records of subnet administration as tables (IBTA 15.2.5). A record that wraps an attribute of
- * subnet management begins with where the attribute is.
+ * subnet management begins with the location of the attribute.
  */
 import type { FieldRow, StructTable } from '../../layout/table.ts';
 import { attribute } from './attribute.ts';
@@ -26,7 +26,7 @@ function selected(name: string, doc: string): readonly FieldRow[] {
   ];
 }
 
-/** Moves asserted offsets of an attribute that lies inside a record. */
+/** Shifts asserted offsets of an attribute that lies inside a record. */
 function movedBy(bytes: number, rows: readonly FieldRow[]): readonly FieldRow[] {
   return rows.map((row) => (row.at === undefined ? row : { ...row, at: row.at + bytes }));
 }
@@ -80,7 +80,7 @@ export const administrationRecords: readonly StructTable[] = [
   ]),
   attribute('multicast-forwarding-table-record', 'IBTA 15.2.5.8', 'A block of a multicast forwarding table.', 72, [
     LID,
-    { name: 'position', bits: 4, doc: 'Which 16 ports.' },
+    { name: 'position', bits: 4, doc: 'Number of the group of 16 ports.' },
     { bits: 3 },
     { name: 'blockNumber', bits: 9, doc: 'Number of the block.' },
     { bits: 32 },
@@ -121,7 +121,7 @@ export const administrationRecords: readonly StructTable[] = [
     { name: 'serviceGid', bytes: GID_BYTES, doc: 'Port that offers it.' },
     { name: 'servicePKey', bits: 16, doc: 'Partition in which it is offered.' },
     { bits: 16 },
-    { name: 'lease', bits: 32, doc: 'Seconds for which it is registered; 0xffffffff: for ever.' },
+    { name: 'lease', bits: 32, doc: 'Seconds for which it is registered; 0xffffffff: forever.' },
     { name: 'serviceKey', bytes: 16, doc: 'Key that protects the record.' },
     { name: 'serviceName', bytes: 64, doc: 'Name in UTF-8.' },
     { name: 'data', bytes: 64, doc: 'Data of the service.' },

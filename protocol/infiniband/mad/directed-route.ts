@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The subnet management interface: what a node does with a directed-route SMP that arrives by one
+ * The subnet management interface: the steps of a node for a directed-route SMP that arrives by one
  * of its ports, or that its own software sends (IBTA 14.2.2, C14-9 to C14-13). Channel adapters,
  * switches and the subnet manager use it. It changes the packet in place.
  */
@@ -16,13 +16,14 @@ import {
   setDirectedRouteSmpHopPointer,
 } from './gen/directed-route-smp.gen.ts';
 
-/** The port of a node that stands for its own software. */
+/** Number that marks the software of the node itself as a port. */
 export const OWN_SOFTWARE = 0;
 /** The paths have 64 entries, and the first one is not used. */
 export const MAX_HOPS = 63;
 
 /**
- * Fate of the packet: a number of 1 to 254 is the port by which it leaves; these are the others.
+ * Fate of the packet: numbers of 1 to 254 are the port by which it leaves; these are the other
+ * ones.
  */
 export const DirectedRoute = {
   /** The packet is for this node: its agent, or its subnet manager. */
@@ -82,7 +83,7 @@ function goBack(view: DataView, base: number, isSwitch: boolean): number {
   return portAt(view, base, false, pointer - 1);
 }
 
-/** The directed part ends here; what follows is routed by LID, unless `lid` is permissive. */
+/** The directed part ends here; the rest is routed by LID, unless `lid` is permissive. */
 function endOfPart(lid: number, isSwitch: boolean): number {
   if (lid === PERMISSIVE_LID) return DirectedRoute.HERE;
   return isSwitch ? DirectedRoute.BY_LID : DirectedRoute.DISCARD;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Begins a management datagram: zeros, and the common header with the versions of its class (IBTA
- * 13.4.2). Whatever sends requests, reports or traps of its own calls it.
+ * 13.4.2). Called by everything that sends requests, reports or traps of its own.
  */
 import {
   setMadHeaderAttributeId,
@@ -20,10 +20,10 @@ const BASE_VERSION = 1;
 const CLASS_VERSION = 1;
 const ADMINISTRATION_VERSION = 2;
 
-/** What differs from one datagram to the next; members without a value are 0. */
+/** Fields that differ from one datagram to the next; members without a value are 0. */
 interface MadHead {
   readonly managementClass: number;
-  /** That of the class when absent. */
+  /** Version; that of the class when absent. */
   readonly classVersion?: number;
   readonly method: number;
   readonly transactionHigh?: number;

@@ -60,7 +60,7 @@ const DIRECTED_ROUTE_SMP: StructTable = {
 
 const RMPP_HEADER: StructTable = {
   name: 'rmpp-header',
-  doc: 'Header of the reliable multi-packet protocol, behind the common header.',
+  doc: 'Header of the reliable multi-packet protocol, after the common header.',
   source: 'IBTA 13.6.2.1',
   endian: 'big',
   sizeBytes: 12,
@@ -71,7 +71,7 @@ const RMPP_HEADER: StructTable = {
     { name: 'isLast', bits: 1, doc: 'The last segment of a transfer.' },
     { name: 'isFirst', bits: 1, doc: 'The first segment of a transfer.' },
     { name: 'isActive', bits: 1, doc: 'The protocol is in use for this packet.' },
-    { name: 'status', bits: 8, doc: 'Why a transfer stops or is aborted; else 0.', values: 'rmpp-status' },
+    { name: 'status', bits: 8, doc: 'Reason why a transfer stops or is aborted; otherwise 0.', values: 'rmpp-status' },
     { name: 'segmentNumber', bits: 32, at: 4, doc: 'Segment of a DATA packet, from 1; the last one that an ACK has.' },
     {
       name: 'payloadLength',
@@ -83,7 +83,7 @@ const RMPP_HEADER: StructTable = {
 
 const SA_HEADER: StructTable = {
   name: 'sa-header',
-  doc: 'Header of subnet administration, behind the RMPP header; 200 bytes of records follow.',
+  doc: 'Header of subnet administration, after the RMPP header; 200 bytes of records follow.',
   source: 'IBTA 15.2.1.1',
   endian: 'big',
   sizeBytes: 20,
@@ -103,7 +103,7 @@ const SA_HEADER: StructTable = {
 
 /** Bytes of a management datagram (IBTA 13.4.2). */
 export const MAD_BYTES = 256;
-/** The bit of a method that tells a response from its request (IBTA 13.4.5). */
+/** The bit of a method that distinguishes a response from its request (IBTA 13.4.5). */
 export const RESPONSE_BIT = 0x80;
 /** Offset of the attribute in datagrams of subnet management and performance management. */
 export const ATTRIBUTE_OFFSET = 64;

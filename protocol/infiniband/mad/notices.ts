@@ -41,7 +41,7 @@ const TWO_ENDS: readonly FieldRow[] = [
 ];
 
 const BAD_PARTITION_AT_SWITCH: readonly FieldRow[] = [
-  { name: 'dataValid', bits: 16, at: 10, doc: 'Which fields are valid: bit 0 is LID 1, then in order.' },
+  { name: 'dataValid', bits: 16, at: 10, doc: 'Valid fields, as a mask: bit 0 is LID 1, then in order.' },
   { name: 'lid1', bits: 16, doc: 'LID of the source of the packet.' },
   { name: 'lid2', bits: 16, doc: 'LID of its destination.' },
   { name: 'pKey', bits: 16, doc: 'The bad P_Key.' },
@@ -55,7 +55,7 @@ const BAD_PARTITION_AT_SWITCH: readonly FieldRow[] = [
   { name: 'gid1', bytes: GID_BYTES, at: 26, doc: 'GID of the source; zeros without a GRH.' },
   { name: 'gid2', bytes: GID_BYTES, doc: 'GID of the destination; zeros without a GRH.' },
   { name: 'switchLid', bits: 16, at: 58, doc: 'LID of the switch.' },
-  { name: 'portNumber', bits: 8, doc: 'Port by which the packet came in.' },
+  { name: 'portNumber', bits: 8, doc: 'Port by which the packet arrived.' },
 ];
 
 export const notices: readonly StructTable[] = [

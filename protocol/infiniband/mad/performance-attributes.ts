@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Attributes of performance management as tables (IBTA 13.4.8.1 and 16.1), in the 192 bytes behind
+ * Attributes of performance management as tables (IBTA 13.4.8.1 and 16.1), in the 192 bytes from
  * offset 64 of a datagram. Counters stop at their largest value.
  */
 import type { FieldRow, StructTable } from '../../layout/table.ts';
@@ -8,7 +8,7 @@ import { attribute } from './attribute.ts';
 
 const GID_BYTES = 16;
 
-/** Where datagrams of one direction go instead: an address and a QP. */
+/** Redirection of datagrams of one direction: an address and a QP. */
 function target(prefix: string, what: string): readonly FieldRow[] {
   return [
     { name: `${prefix}Gid`, bytes: GID_BYTES, doc: `GID of ${what}.` },
@@ -46,7 +46,7 @@ export const performanceAttributes: readonly StructTable[] = [
   attribute(
     'class-port-info',
     'IBTA 13.4.8.1',
-    'What an agent of a class can do, and where it is.',
+    'Capabilities and address of the agent of a class.',
     72,
     classPortInfoRows,
   ),
@@ -66,7 +66,7 @@ export const performanceAttributes: readonly StructTable[] = [
     { name: 'sampleStart', bits: 32, at: 28, doc: 'Ticks until the sampling begins.' },
     { name: 'sampleInterval', bits: 32, doc: 'Ticks of the sampling.' },
     { name: 'tag', bits: 16, at: 36, doc: 'Chosen by the requester; the result repeats it.' },
-    { count: 13, element: [{ name: 'counterSelect', bits: 16, doc: 'What counter n counts.' }] },
+    { count: 13, element: [{ name: 'counterSelect', bits: 16, doc: 'Quantity that counter n counts.' }] },
   ]),
   attribute('port-samples-result', 'IBTA 16.1.3.4', 'Result of the sampling of counters.', 64, [
     { name: 'tag', bits: 16, doc: 'Tag of the control.' },
@@ -81,7 +81,7 @@ export const performanceAttributes: readonly StructTable[] = [
       ['linkRecoveries', 8, 'Times the link recovered from an error.'],
       ['linkDowned', 8, 'Times the link could not recover and went down.'],
       ['receiveErrors', 16, 'Received packets with an error: CRC, format, overrun.'],
-      ['receiveRemotePhysicalErrors', 16, 'Received packets that a node before marked as bad.'],
+      ['receiveRemotePhysicalErrors', 16, 'Received packets that an earlier node marked as bad.'],
       ['receiveSwitchRelayErrors', 16, 'Received packets that the switch could not forward.'],
       ['transmitDiscards', 16, 'Packets not sent: the port was down or congested.'],
       ['transmitConstraintErrors', 8, 'Packets not sent because of partition or raw filters.'],
@@ -89,8 +89,8 @@ export const performanceAttributes: readonly StructTable[] = [
       ['counterSelect2', 8, 'Further counters that a Set changes: bit 0 is transmitWait.'],
       ['linkIntegrityErrors', 4, 'Times the local physical errors passed their threshold.'],
       ['bufferOverrunErrors', 4, 'Times buffer overruns in a row passed their threshold.'],
-      ['qp1Dropped', 16, 'Datagrams to QP1 that were dropped for want of room.'],
-      ['vl15Dropped', 16, 'Datagrams on VL15 that were dropped for want of room.'],
+      ['qp1Dropped', 16, 'Datagrams to QP1 that were dropped for lack of room.'],
+      ['vl15Dropped', 16, 'Datagrams on VL15 that were dropped for lack of room.'],
       ['transmitData', 32, 'Dwords sent, without link packets and CRCs.'],
       ['receiveData', 32, 'Dwords received, without link packets and CRCs.'],
       ['transmitPackets', 32, 'Packets sent.'],

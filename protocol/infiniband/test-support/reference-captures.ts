@@ -2,7 +2,7 @@
 /**
  * The reference captures against which tests compare. The one of soft-RoCE was made by this project
  * and is here. The one of real adapters belongs to others: `VUHCA_CAPTURES` names its folder, by
- * default `shared/data` beside the repository; without it a test says what it did not check.
+ * default `shared/data` beside the repository; without it a test tells what it did not check.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -65,7 +65,7 @@ export function setCompletionRequest(view: DataView, base: number, value: number
   view.setUint32(base + 24, value, false);
 }
 
-/** Opcode of a send; the low bits tell how a receive came. */
+/** Opcode of a send; the low bits tell the operation of a receive. */
 export function setCompletionOpcode(view: DataView, base: number, value: number): void {
   view.setUint8(base + 28, value);
 }
@@ -95,7 +95,7 @@ export interface Completion {
   byteCount: number;
   /** Offset of the work request in its queue. */
   request: number;
-  /** Opcode of a send; the low bits tell how a receive came. */
+  /** Opcode of a send; the low bits tell the operation of a receive. */
   opcode: number;
   /** The work request was a send. */
   isSend: number;

@@ -13,7 +13,7 @@ export function getPortChangeCapabilityMask(view: DataView, base: number): numbe
 
 /** Input of SET_IB. */
 export interface PortChange {
-  /** Takes over the system image GUID. */
+  /** Sets the system image GUID. */
   setSystemImageGuid: number;
   /** Clears the counter of Q_Key violations. */
   resetQkeyViolations: number;

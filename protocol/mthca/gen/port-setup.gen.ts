@@ -17,11 +17,11 @@ export function getPortSetupPkeys(view: DataView, base: number): number {
 
 /** Input of INIT_IB. */
 export interface PortSetup {
-  /** Takes over the system image GUID. */
+  /** Sets the system image GUID. */
   setSystemImageGuid: number;
-  /** Takes over the node GUID. */
+  /** Sets the node GUID. */
   setNodeGuid: number;
-  /** Takes over the GUID of the port. */
+  /** Sets the GUID of the port. */
   setPortGuid: number;
   /** Code of the largest payload. */
   mtu: number;

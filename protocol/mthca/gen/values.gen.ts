@@ -104,7 +104,7 @@ export const CommandOpcode = {
   UNMAP_ICM_AUX: 0xffb,
   /** Gives the auxiliary pages. */
   MAP_ICM_AUX: 0xffc,
-  /** Sets the size of context memory; returns how many auxiliary pages it needs. */
+  /** Sets the size of context memory; returns the number of auxiliary pages that it needs. */
   SET_ICM_SIZE: 0xffd,
   /** Removes the pages of the firmware. */
   UNMAP_FA: 0xffe,
@@ -129,7 +129,7 @@ export const CommandStatus = {
   BAD_RESOURCE: 5,
   /** The object is in use. */
   RESOURCE_BUSY: 6,
-  /** More than the device has. */
+  /** The request exceeds the resources of the device. */
   EXCEED_LIMIT: 8,
   /** The object is owned by the other side. */
   BAD_RESOURCE_STATE: 9,
@@ -176,9 +176,9 @@ export const EventKind = {
   ECC_DETECT: 14,
   /** An EQ was full. */
   EQ_OVERFLOW: 15,
-  /** The responder of a QP was asked for what it may not do. */
+  /** The responder of a QP got a request that it may not execute. */
   QP_INVALID_REQUEST: 16,
-  /** The responder of a QP was asked for memory that is not accessible. */
+  /** The responder of a QP got a request for memory that is not accessible. */
   QP_ACCESS_ERROR: 17,
   /** An SRQ has failed. */
   SRQ_FATAL: 18,
@@ -200,9 +200,9 @@ export type PortEvent = (typeof PortEvent)[keyof typeof PortEvent];
 
 /** Status of an EQ or CQ in its context. */
 export const ContextStatus = {
-  /** It works. */
+  /** The queue works. */
   OK: 0,
-  /** It was full. */
+  /** The queue was full. */
   OVERFLOW: 9,
   /** An entry could not be written. */
   WRITE_FAILURE: 10,
@@ -247,7 +247,7 @@ export const NotificationState = {
   DISARMED: 0,
   /** The next entry notifies. */
   ARMED: 1,
-  /** It has notified and was not armed again. */
+  /** The queue has notified and was not armed again. */
   FIRED: 2,
   /** The next solicited entry of a CQ notifies. */
   ARMED_SOLICITED: 4,
@@ -321,7 +321,7 @@ export const QpService = {
 } as const;
 export type QpService = (typeof QpService)[keyof typeof QpService];
 
-/** Bits of the mask of parameters that a transition takes over. */
+/** Bits of the mask of parameters that a transition changes. */
 export const QpParameterFlag = {
   /** Alternate path. */
   ALTERNATE_PATH: 1,
@@ -440,7 +440,7 @@ export const CompletionSyndrome = {
   FLUSHED: 5,
   /** The window could not be bound. */
   WINDOW_BIND: 6,
-  /** The response is not what was asked for. */
+  /** The response does not match the request. */
   BAD_RESPONSE: 16,
   /** A local address cannot be accessed while a request is executed. */
   LOCAL_ACCESS: 17,

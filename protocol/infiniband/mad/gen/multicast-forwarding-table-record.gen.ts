@@ -5,7 +5,7 @@
 /** A block of a multicast forwarding table. Source: IBTA 15.2.5.8. */
 export const MULTICAST_FORWARDING_TABLE_RECORD_SIZE = 72;
 
-/** Which 16 ports. */
+/** Number of the group of 16 ports. */
 export function setMulticastForwardingTableRecordPosition(view: DataView, base: number, value: number): void {
   view.setUint8(base + 2, (view.getUint8(base + 2) & 0x0f) | ((value & 0xf) << 4));
 }

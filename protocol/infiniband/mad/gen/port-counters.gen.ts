@@ -44,7 +44,7 @@ export interface PortCounters {
   linkDowned: number;
   /** Received packets with an error: CRC, format, overrun. */
   receiveErrors: number;
-  /** Received packets that a node before marked as bad. */
+  /** Received packets that an earlier node marked as bad. */
   receiveRemotePhysicalErrors: number;
   /** Received packets that the switch could not forward. */
   receiveSwitchRelayErrors: number;
@@ -60,9 +60,9 @@ export interface PortCounters {
   linkIntegrityErrors: number;
   /** Times buffer overruns in a row passed their threshold. */
   bufferOverrunErrors: number;
-  /** Datagrams to QP1 that were dropped for want of room. */
+  /** Datagrams to QP1 that were dropped for lack of room. */
   qp1Dropped: number;
-  /** Datagrams on VL15 that were dropped for want of room. */
+  /** Datagrams on VL15 that were dropped for lack of room. */
   vl15Dropped: number;
   /** Dwords sent, without link packets and CRCs. */
   transmitData: number;

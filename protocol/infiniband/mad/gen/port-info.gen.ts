@@ -39,7 +39,7 @@ export function setPortInfoMKeyLease(view: DataView, base: number, value: number
   view.setUint16(base + 26, value, false);
 }
 
-/** Port by which the request came in. */
+/** Port by which the request arrived. */
 export function getPortInfoLocalPort(view: DataView, base: number): number {
   return view.getUint8(base + 28);
 }
@@ -62,7 +62,7 @@ export function setPortInfoPortPhysicalState(view: DataView, base: number, value
   view.setUint8(base + 33, (view.getUint8(base + 33) & 0x0f) | ((value & 0xf) << 4));
 }
 
-/** Which requests without the key are refused. */
+/** Requests without the key that are refused. */
 export function getPortInfoMKeyProtect(view: DataView, base: number): number {
   return view.getUint8(base + 34) >>> 6;
 }
@@ -144,7 +144,7 @@ export function getPortInfoGuidCapacity(view: DataView, base: number): number {
   return view.getUint8(base + 50);
 }
 
-/** Clients are to register again with subnet administration. */
+/** Clients must register again with subnet administration. */
 export function setPortInfoClientReregister(view: DataView, base: number, value: number): void {
   view.setUint8(base + 51, (view.getUint8(base + 51) & 0x7f) | ((value & 0x1) << 7));
 }
@@ -184,7 +184,7 @@ export interface PortInfo {
   diagCode: number;
   /** Seconds until a key loses its protection; 0: never. */
   mKeyLease: number;
-  /** Port by which the request came in. */
+  /** Port by which the request arrived. */
   localPort: number;
   /** Enabled widths, as a mask. */
   linkWidthEnabled: number;
@@ -200,7 +200,7 @@ export interface PortInfo {
   portPhysicalState: number;
   /** Physical state into which a lost link falls. */
   linkDownDefaultState: number;
-  /** Which requests without the key are refused. */
+  /** Requests without the key that are refused. */
   mKeyProtect: number;
   /** LID mask control: low bits of the LID that choose a path. */
   lmc: number;
@@ -214,7 +214,7 @@ export interface PortInfo {
   masterSmSl: number;
   /** Code of the data lanes supported: 1, 2, 4, 8, 15 lanes are 1 to 5. */
   vlCapability: number;
-  /** Wishes for the initialization. */
+  /** Requests for the initialization. */
   initType: number;
   /** Limit of high priority, in units of 4096 bytes. */
   vlHighLimit: number;
@@ -222,7 +222,7 @@ export interface PortInfo {
   vlArbitrationHighCapacity: number;
   /** Entries of the low-priority table. */
   vlArbitrationLowCapacity: number;
-  /** Wishes for the initialization that were met. */
+  /** Requests for the initialization that were met. */
   initTypeReply: number;
   /** Largest payload of the port. */
   mtuCapability: number;
@@ -248,7 +248,7 @@ export interface PortInfo {
   qKeyViolations: number;
   /** Entries of GUIDInfo. */
   guidCapacity: number;
-  /** Clients are to register again with subnet administration. */
+  /** Clients must register again with subnet administration. */
   clientReregister: number;
   /** Multicast packets with a wrong P_Key raise no trap. */
   multicastPkeyTrapSuppression: number;

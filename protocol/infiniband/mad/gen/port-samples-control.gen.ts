@@ -22,7 +22,7 @@ export function getPortSamplesControlTag(view: DataView, base: number): number {
   return view.getUint16(base + 36, false);
 }
 
-/** What counter n counts. */
+/** Quantity that counter n counts. */
 export const PORT_SAMPLES_CONTROL_COUNTER_SELECT_COUNT = 13;
 export function getPortSamplesControlCounterSelect(view: DataView, base: number, index: number): number {
   return view.getUint16(base + 38 + index * 2, false);

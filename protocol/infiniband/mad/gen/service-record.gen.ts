@@ -18,7 +18,7 @@ export function setServiceRecordServicePKey(view: DataView, base: number, value:
   view.setUint16(base + 24, value, false);
 }
 
-/** Seconds for which it is registered; 0xffffffff: for ever. */
+/** Seconds for which it is registered; 0xffffffff: forever. */
 export function getServiceRecordLease(view: DataView, base: number): number {
   return view.getUint32(base + 28, false);
 }

@@ -40,7 +40,7 @@ export function getSwitchInfoPartitionEnforcementCapacity(view: DataView, base: 
 export interface SwitchInfo {
   /** Entries of the linear forwarding table. */
   linearCapacity: number;
-  /** Entries of the random forwarding table; 0: there is none. */
+  /** Entries of the random forwarding table; 0: none. */
   randomCapacity: number;
   /** Entries of the multicast forwarding table. */
   multicastCapacity: number;
@@ -50,7 +50,7 @@ export interface SwitchInfo {
   defaultPort: number;
   /** Port for multicast LIDs without an entry. */
   defaultMulticastPrimaryPort: number;
-  /** The same for packets that come in by the primary port. */
+  /** The same for packets that arrive by the primary port. */
   defaultMulticastNotPrimaryPort: number;
   /** Longest time of a packet in the switch, 4.096 us * 2^n; above 19: no limit. */
   lifeTime: number;

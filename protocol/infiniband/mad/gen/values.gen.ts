@@ -214,7 +214,7 @@ export const madMethodNames: readonly string[] = [
 export const MadStatus = {
   /** Done. */
   SUCCESS: 0,
-  /** The agent has no time; try again. */
+  /** The agent is busy; try again. */
   BUSY: 1,
   /** Another agent answers. */
   REDIRECT: 2,
@@ -249,7 +249,7 @@ export const SubnetAttribute = {
   NOTICE: 2,
   /** Text of the node. */
   NODE_DESCRIPTION: 16,
-  /** What the node is. */
+  /** Kind and identity of the node. */
   NODE_INFO: 17,
   /** State of a switch. */
   SWITCH_INFO: 18,
@@ -334,7 +334,7 @@ export const subnetAttributeNames: readonly string[] = [
 
 /** Attributes of performance management. */
 export const PerformanceAttribute = {
-  /** What the agent can do. */
+  /** Capabilities of the agent. */
   CLASS_PORT_INFO: 1,
   /** Control of sampling. */
   PORT_SAMPLES_CONTROL: 16,
@@ -387,7 +387,7 @@ export const performanceAttributeNames: readonly string[] = [
 
 /** Attributes of subnet administration. */
 export const AdministrationAttribute = {
-  /** What the agent can do. */
+  /** Capabilities of the agent. */
   CLASS_PORT_INFO: 1,
   /** A notice in a report. */
   NOTICE: 2,
@@ -438,14 +438,14 @@ export const RmppType = {
   DATA: 1,
   /** Acknowledges segments and moves the window. */
   ACK: 2,
-  /** The receiver or sender stops for want of resources. */
+  /** The receiver or sender stops for lack of resources. */
   STOP: 3,
   /** The transfer failed. */
   ABORT: 4,
 } as const;
 export type RmppType = (typeof RmppType)[keyof typeof RmppType];
 
-/** Why a transfer stops or is aborted. */
+/** Reasons why a transfer stops or is aborted. */
 export const RmppStatus = {
   /** No error. */
   NORMAL: 0,
@@ -579,7 +579,7 @@ export const PortCapability = {
   COMMUNICATION: 0x10000,
   /** SNMP tunneling is supported. */
   SNMP_TUNNELING: 0x20000,
-  /** The port takes wishes for its initialization. */
+  /** The port accepts requests for its initialization. */
   REINITIALIZATION: 0x40000,
   /** Device management runs on the port. */
   DEVICE_MANAGEMENT: 0x80000,
@@ -589,7 +589,7 @@ export const PortCapability = {
   CAPABILITY_MASK_NOTICE: 0x400000,
   /** Client reregistration is supported. */
   CLIENT_REREGISTRATION: 0x2000000,
-  /** Trap 144 tells of other changes, too. */
+  /** Trap 144 also reports other changes. */
   OTHER_LOCAL_CHANGES_NOTICE: 0x4000000,
   /** Traps of multicast packets can be suppressed. */
   MULTICAST_PKEY_TRAP_SUPPRESSION: 0x10000000,
@@ -598,13 +598,13 @@ export type PortCapability = (typeof PortCapability)[keyof typeof PortCapability
 
 /** States of a subnet manager. */
 export const SmState = {
-  /** It does nothing. */
+  /** The manager does nothing. */
   NOT_ACTIVE: 0,
-  /** It looks for others. */
+  /** The manager looks for others. */
   DISCOVERING: 1,
-  /** It watches the master. */
+  /** The manager watches the master. */
   STANDBY: 2,
-  /** It manages the subnet. */
+  /** The manager manages the subnet. */
   MASTER: 3,
 } as const;
 export type SmState = (typeof SmState)[keyof typeof SmState];
@@ -624,11 +624,11 @@ export function smStateName(value: number): string {
 
 /** States of the sampler of counters. */
 export const SampleStatus = {
-  /** The result is there. */
+  /** The result is available. */
   DONE: 0,
   /** The sampling has not begun. */
   WAITING: 1,
-  /** The sampling goes on. */
+  /** The sampling is in progress. */
   RUNNING: 2,
 } as const;
 export type SampleStatus = (typeof SampleStatus)[keyof typeof SampleStatus];
@@ -645,7 +645,7 @@ export const NoticeType = {
   SUBNET_MANAGEMENT: 3,
   /** Informational. */
   INFORMATIONAL: 4,
-  /** There is no notice. */
+  /** No notice. */
   EMPTY: 127,
 } as const;
 export type NoticeType = (typeof NoticeType)[keyof typeof NoticeType];
@@ -666,7 +666,7 @@ export const TrapNumber = {
   LINK_INTEGRITY: 129,
   /** The threshold of buffer overruns was reached. */
   BUFFER_OVERRUN: 130,
-  /** Flow control updates did not come. */
+  /** Flow control updates did not arrive. */
   FLOW_CONTROL_WATCHDOG: 131,
   /** Capabilities, description or link settings changed. */
   LOCAL_CHANGE: 144,
@@ -683,7 +683,7 @@ export const TrapNumber = {
 } as const;
 export type TrapNumber = (typeof TrapNumber)[keyof typeof TrapNumber];
 
-/** How a query compares a value. */
+/** Comparison of a value in a query. */
 export const PathSelector = {
   /** Greater than the value. */
   GREATER: 0,
@@ -691,7 +691,7 @@ export const PathSelector = {
   LESS: 1,
   /** The value. */
   EXACT: 2,
-  /** The largest that there is. */
+  /** The largest available. */
   LARGEST: 3,
 } as const;
 export type PathSelector = (typeof PathSelector)[keyof typeof PathSelector];
