@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a user can do about an error of the system. Plain JavaScript, because bootstrap.mjs runs
- * before anything can translate TypeScript. Called wherever a path that a user has named fails.
+ * Remedies for errors of the system, for users. Plain JavaScript, because bootstrap.mjs runs before
+ * anything can translate TypeScript. Called wherever a path that a user has named fails.
  */
 
 /** By code; `errno-words.test.ts` makes the system raise those that a user can provoke. */
@@ -40,7 +40,8 @@ const remedies = {
 };
 
 /**
- * The code in parentheses and the remedy, to follow what failed: `(ENOSPC): the disk is full; ...`.
+ * The code in parentheses and the remedy, to follow the failed action: `(ENOSPC): the disk is full;
+ * ...`.
  * @param {unknown} error the error of the system, or its code
  * @returns {string}
  */
@@ -53,7 +54,7 @@ export function errnoWords(error) {
 }
 
 /**
- * The sentence for an error of the system that nobody has expected; undefined for other errors.
+ * The sentence for an unexpected error of the system; undefined for other errors.
  * @param {unknown} error
  * @returns {string | undefined}
  */

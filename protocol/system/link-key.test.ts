@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What is a key of a link, and what each other file is told. */
+/** Keys of links, and the messages for all other files. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Keys of encrypted links to other processes (docs/TOPOLOGY.md): one secret that both ends share,
- * or a private key with certificates. Readers of options and topology files call it with what the
- * file of a user holds; `device/process/host/link-tls.ts` uses the keys.
+ * or a private key with certificates. Readers of options and topology files call it with the
+ * content of a user's file; `device/process/host/link-tls.ts` uses the keys.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 
@@ -12,7 +12,10 @@ export interface SharedKey {
   readonly secret: Buffer;
 }
 
-/** Each end has a certificate of its own, and knows who must have signed that of the other. */
+/**
+ * Each end has its own certificate, and knows the authority that must have signed that of the other
+ * end.
+ */
 export interface CertifiedKey {
   readonly kind: 'certified';
   /** PEM. The first certificate is this end's; the others are those of authorities. */
@@ -27,7 +30,7 @@ const SHARED = /^(?:[\da-f]{2}){16,64}$/i;
 const SHARED_SYNTAX = 'a line of 32 to 128 hex digits, as `openssl rand -hex 32` prints it';
 const PEM_BLOCK = /-----BEGIN ([A-Z\d ]+)-----[^-]+-----END \1-----/g;
 
-/** The key in a file, or one sentence why there is none: the end of one about the file. */
+/** The key in a file, or the end of a sentence that tells why the file has none. */
 export function parseLinkKey(bytes: Buffer): LinkKey | string {
   const text = bytes.toString('latin1').trim();
   if (SHARED.test(text)) return { kind: 'shared', secret: Buffer.from(text, 'hex') };

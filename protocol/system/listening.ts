@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Tells the living from the dead by a UNIX socket that a process listens on. The kernel ends the
- * listening with the process, whatever ends that, and a connection finds out from everywhere: from
- * another PID namespace, where a process number means nothing or another process, and from another
- * network namespace. It also needs no program that holds a lock. Called for control sockets and
- * for the folders of guests.
+ * Distinguishes live from dead processes by a UNIX socket on which each listens. The kernel ends
+ * the listening with the process, however that ends, and a connection attempt shows it from
+ * everywhere: from another PID namespace, where a process number names no process or another one,
+ * and from another network namespace. No program needs to hold a lock. Called for control sockets
+ * and for the folders of guests.
  */
 import { createConnection } from 'node:net';
 
 /**
  * State of the listener at `path`: `dead` when the socket has outlived its process, `unknown`
- * when there is no socket or this user must not ask.
+ * when there is no socket or this user may not connect.
  */
 export function askListener(path: string): Promise<'living' | 'dead' | 'unknown'> {
   return new Promise((resolve) => {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Text of others, for terminals, logs and reports: of guests, peers, control servers, recordings,
- * foreign programs, names of files. On a terminal a control character moves the cursor, sets the
- * title or answers questions, and a mark of direction shows words in an order in which they do not
- * stand. Plain JavaScript, because bootstrap.mjs runs before anything can translate TypeScript.
+ * Text of others, made safe for terminals, logs and reports: that of guests, peers, control
+ * servers, recordings, foreign programs and file names. On a terminal a control character moves the
+ * cursor, sets the title or answers questions, and a mark of direction shows words in a false
+ * order. Plain JavaScript, because bootstrap.mjs runs before anything can translate TypeScript.
  * Every place where such text comes in, or an error goes out, calls this.
  */
 
@@ -14,12 +14,15 @@
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is about them.
 const SEQUENCES = /\x1b(?:\[[0-?]*[ -/]*[@-~]|[ -/]+[0-~]|[0-OQ-WYZ\\`-~])/g;
 
-/** Controls, invisible characters, marks of direction, ends of lines; what XML does not have. */
+/**
+ * Controls, invisible characters, marks of direction, ends of lines; characters that XML does not
+ * have.
+ */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
 
 /**
- * The text without terminal sequences, in one line, with every other invisible character spelled:
- * `\x08`, `\u202e`. Tabs stay. Takes time in proportion to the length, whatever the text is.
+ * The text without terminal sequences, in one line, with every other invisible character spelled
+ * out: `\x08`, `\u202e`. Tabs stay. Takes time in proportion to the length, whatever the text is.
  * @param {string} text
  * @returns {string}
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** No text of others reaches a terminal or a report with characters that do something there. */
+/** No text of others reaches a terminal or a report with characters that have an effect there. */
 import t from 'tap';
 import { Random } from '../../device/random.ts';
 import { parsePrintable, printable, printableLines } from './printable.mjs';

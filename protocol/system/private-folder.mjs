@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Folders whose paths others can guess: in a folder that all users may write to, such as /tmp,
- * another user may be there first, with a folder or a link of theirs. Nothing is read from such a
- * place, executed, or removed there. Plain JavaScript, because some callers run before anything can
- * translate TypeScript: bootstrap.mjs, typescript.mjs, the cache of set-up, control sockets.
+ * another user may have made the folder, or a link, first. Nothing is read, executed or removed in
+ * such a place. Plain JavaScript, because some callers run before anything can translate
+ * TypeScript: bootstrap.mjs, typescript.mjs, the cache of set-up, control sockets.
  */
 import { chmodSync, lstatSync, mkdirSync, readlinkSync } from 'node:fs';
 import { userInfo } from 'node:os';
@@ -11,14 +11,14 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 
 const WRITABLE_BY_ALL = 0o002;
 const OPEN_TO_OTHERS = 0o077;
-/** As many as the kernel follows. */
+/** As many links as the kernel follows. */
 const LINKS_MAX = 40;
 const ROOT_USER = 0;
 
 /**
- * The folder of everything that set-up makes and that later runs execute: where the XDG base
- * directory specification puts it, which has relative paths ignored. It never depends on the
- * folder in which a command is called.
+ * The folder of everything that set-up makes and that later runs execute. The XDG base directory
+ * specification gives its place, and says to ignore relative paths. It never depends on the folder
+ * in which a command is called.
  * @param {NodeJS.ProcessEnv} [environment]
  * @returns {string}
  */
@@ -39,13 +39,13 @@ function homeOfUser() {
   }
 }
 
-/** The user of this process, whose folders are looked at unless a test names another one. */
+/** The user of this process, whose folders are checked unless a test names another one. */
 const USER = process.geteuid?.();
 
 /**
  * The first part of `path` that lies in a folder which all users may write to and belongs to
- * neither this user nor root, links and their targets included; undefined when there is none. It
- * may be anything that its owner wants, now or later. Parts that do not exist belong to nobody.
+ * neither this user nor root, links and their targets included; undefined when there is none. Its
+ * owner may replace it at any time. Parts that do not exist belong to nobody.
  * @param {string} path
  * @param {number | undefined} [user]
  * @returns {string | undefined}
@@ -55,8 +55,8 @@ export function findStrangersPart(path, user = USER) {
 }
 
 /**
- * Why the folder at `path` is not private to this user, in a few words; undefined when it is, or is
- * absent.
+ * Reason why the folder at `path` is not private to this user, in a few words; undefined when it is
+ * private or absent.
  * @param {string} path
  * @param {number | undefined} [user]
  * @returns {string | undefined}
@@ -72,8 +72,8 @@ export function objectToFolder(path, user = USER) {
 }
 
 /**
- * Makes the folder when it is absent, and closes one of this user to others. Returns why it cannot
- * be had, in a few words; undefined when it is private.
+ * Makes the folder when it is absent, and closes an existing folder of this user to others. Returns
+ * the reason when that fails, in a few words; undefined when the folder is private.
  * @param {string} path
  * @param {number | undefined} [user]
  * @returns {string | undefined}
@@ -94,8 +94,8 @@ export function providePrivateFolder(path, user = USER) {
 
 /**
  * Makes the folder and those above it, closed to others. Nothing happens when there is something at
- * `path`. `mkdirSync` with `recursive` does not end where the kernel denies that a folder which it
- * lists exists, as in /proc.
+ * `path`. `mkdirSync` with `recursive` does not return where the kernel lists a folder but denies
+ * that it exists, as in /proc.
  * @param {string} path
  */
 export function makeFolder(path) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Folders whose paths others can guess. The tests look at the same files with the eyes of their
- * owner and of another user, so they need no second user; a test that runs as root, whom everybody
- * trusts, gives its files away first.
+ * Folders whose paths others can guess. The tests check the same files as their owner and as
+ * another user, so they need no second user; a test that runs as root, whom everybody trusts, first
+ * gives its files to another user.
  */
 import { chmodSync, lchownSync, lstatSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
@@ -15,7 +15,7 @@ const OWNER = SELF === 0 ? 4243 : SELF;
 const OTHER = OWNER + 1;
 const SHARED = 0o1777;
 
-/** A folder of everybody, as /tmp is, with a folder and links in it. */
+/** A folder that everybody may write to, like /tmp, with a folder and links in it. */
 function makeShared(t: Test): string {
   const shared = join(t.testdir({ shared: { made: { inner: {} } }, private: { run: {} } }), 'shared');
   symlinkSync(join(shared, '../private'), join(shared, 'link'));

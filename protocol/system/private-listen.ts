@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Listens on a UNIX socket that no other user can connect to. All servers of the product do it by
- * this function (scripts/cli/session/private-sockets.test.ts): `listen` creates the file, with the
- * mode that the process gives to new files.
+ * Listens on a UNIX socket that no other user can connect to. All servers of the product use this
+ * function (scripts/cli/session/private-sockets.test.ts): `listen` creates the file, with the mode
+ * that the process gives to new files.
  */
 import type { ListenOptions, Server } from 'node:net';
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Addresses of links: what is read, what is refused, and where plain text may go. */
+/**
+ * Addresses of links: those that are read, those that are refused, and those that may carry plain
+ * text.
+ */
 import t from 'tap';
 import { findEndpointError, nameEndpoint, parseEndpoint, takesKey } from './socket-address.ts';
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Addresses of links to other processes (docs/TOPOLOGY.md): the path of a UNIX socket, or
- * `tcp://HOST:PORT`, as text and as what node:net takes. Plain text goes over TCP only on loopback,
- * or by the name `tcp+plain://`. Readers of options and topology files call it.
+ * `tcp://HOST:PORT`, as text and as arguments of node:net. Plain text goes over TCP only on
+ * loopback, or by the name `tcp+plain://`. Readers of options and topology files call it.
  */
 import { BlockList, isIP, isIPv6 } from 'node:net';
 
@@ -13,7 +13,7 @@ export interface TcpEndpoint {
   readonly host: string;
   /** 0, for a side that listens: the system chooses. */
   readonly port: number;
-  /** Plain text was asked for by name. */
+  /** Plain text was requested by name. */
   readonly plain?: true;
 }
 
@@ -36,7 +36,7 @@ export function parseEndpoint(text: string): LinkEndpoint | undefined {
   return { host, port, ...(plain === undefined ? {} : { plain: true as const }) };
 }
 
-/** The endpoint as text: what `parseEndpoint` reads. */
+/** The endpoint as text that `parseEndpoint` reads. */
 export function nameEndpoint(endpoint: LinkEndpoint): string {
   if ('path' in endpoint) return endpoint.path;
   const { host, port, plain } = endpoint;
@@ -44,8 +44,8 @@ export function nameEndpoint(endpoint: LinkEndpoint): string {
 }
 
 /**
- * One sentence why a link cannot have this endpoint, or undefined. `keyName`: how a user gives a
- * key; `isKeyed`: there is one for `tcp://`.
+ * One sentence why a link cannot have this endpoint, or undefined. `keyName`: name of the option
+ * for a key; `isKeyed`: a key for `tcp://` is given.
  */
 export function findEndpointError(
   role: 'listen' | 'connect',

@@ -8,8 +8,8 @@ import t, { type Test } from 'tap';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /**
- * Says what a program that tsx runs sees of the settings of tsx. tsx writes its cache in a thread
- * that the end of the process stops, so the program lives until the folder it is given has a file.
+ * Prints the settings of tsx that a program run by tsx sees. tsx writes its cache in a thread that
+ * the end of the process stops, so the program lives until the folder it is given has a file.
  */
 const PROGRAM = `import { readdirSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
@@ -20,7 +20,7 @@ const hasFile = (): boolean => readdirSync(kept, { recursive: true, withFileType
 if (kept !== undefined) while (!hasFile()) await setTimeout(10);
 `;
 
-// A machine that is busy may need long for a process.
+// A busy machine may need long for a process.
 t.setTimeout(0);
 
 /** `kept`: a folder below the cache that gets a file before the program ends. */

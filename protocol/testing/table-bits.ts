@@ -6,7 +6,7 @@
  */
 import type { FieldRow, StructTable } from '../layout/table.ts';
 
-/** Where a row begins, in bits from the start, and how wide it is. */
+/** Offset of a row in bits from the start, and its width. */
 export interface RowPlace {
   /** Undefined: reserved. */
   readonly name: string | undefined;
@@ -14,7 +14,7 @@ export interface RowPlace {
   readonly width: number;
   /** A byte array. */
   readonly array: boolean;
-  /** For a row of an array: its name there, without the index. */
+  /** For a row of an array: its name in the table, without the index. */
   readonly element?: { readonly name: string | undefined; readonly index: number };
 }
 
@@ -23,7 +23,7 @@ export interface FieldPlace extends RowPlace {
   readonly name: string;
 }
 
-/** Where each row is, the reserved ones too. */
+/** Place of each row, including reserved ones. */
 export function rowPlaces(table: StructTable): RowPlace[] {
   const places: RowPlace[] = [];
   let first = 0;
@@ -41,7 +41,7 @@ export function rowPlaces(table: StructTable): RowPlace[] {
   return places;
 }
 
-/** Where each field is. */
+/** Place of each field. */
 export function fieldPlaces(table: StructTable): FieldPlace[] {
   return rowPlaces(table).filter((place): place is FieldPlace => place.name !== undefined);
 }

@@ -72,7 +72,7 @@ function create({ library, options }: ContextParts): Pointer {
   return ctx;
 }
 
-/** New files have this mode from their first moment on. */
+/** New files have this mode from the start. */
 function withMode<Result>(mode: number, create: () => Result): Result {
   const umask = process.umask(0o777 & ~mode);
   try {
@@ -132,7 +132,7 @@ class Setup {
     this.#region(index, sizeBytes, access, flags, bar.mappable);
   }
 
-  /** After a write the device may take no request, not even one that was received with it. */
+  /** After a write the device may refuse all requests, even one that was received with it. */
   #written(): (() => void) | undefined {
     const { library, options, device } = this.#parts;
     if (options.callbacks.takesRequest === undefined) return undefined;

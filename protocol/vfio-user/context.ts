@@ -55,7 +55,7 @@ export class VfioUserContext {
   #state: ContextState = 'listening';
   #serving = false;
   #destroyLater = false;
-  /** The device did not let the next request in when it was asked last. */
+  /** The device refused the next request when it was last asked. */
   #held = false;
   readonly #turn = new RequestTurn(
     () => this.#runOnce(),
@@ -157,8 +157,8 @@ export class VfioUserContext {
   }
 
   /**
-   * Frees the context and removes the socket file, after answers to all that the client has sent
-   * and `reset('lost-connection')`. Idempotent.
+   * Frees the context and removes the socket file, after answers to all requests of the client and
+   * `reset('lost-connection')`. Idempotent.
    */
   destroy(): void {
     if (this.#state === 'destroyed') return;
@@ -175,7 +175,9 @@ export class VfioUserContext {
     }
   }
 
-  /** Serves what the client has sent. It ends, because the client can send nothing more. */
+  /**
+   * Serves the requests that the client has sent. This ends, because the client can send no more.
+   */
   #answerRest(): void {
     stopReceiving(this.pollFd);
     this.#serving = true;
@@ -187,7 +189,7 @@ export class VfioUserContext {
     const attached = this.#state === 'attached';
     this.#state = 'destroyed';
     if (this.#ctx !== 0) {
-      // Suppresses the library's remarks on its own end, which would appear once per function.
+      // Suppresses the library's messages about its own end, which would appear once per function.
       this.#library.vfu_setup_log(this.#ctx, null, SYSLOG.error);
       this.#library.vfu_destroy_ctx(this.#ctx);
     }
@@ -228,7 +230,7 @@ export class VfioUserContext {
     return result > 0 || this.#held;
   }
 
-  /** Handles what one receive gives, if the device lets a request in. */
+  /** Handles the requests of one receive, if the device admits a request. */
   #runOnce(): number {
     this.#held = this.#calls().takesRequest?.() === false;
     return this.#held ? 0 : this.#library.vfu_run_ctx(this.#ctx);

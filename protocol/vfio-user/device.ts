@@ -40,8 +40,8 @@ export interface DeviceCallbacks {
    */
   reset(kind: ResetKind): void;
   /**
-   * The device may send now, or no longer: the bus master bit or the power state changed. While it
-   * may not, it does no DMA and raises no interrupt.
+   * The bus master bit or the power state changed: the device may send now, or no longer. While it
+   * may not send, it does no DMA and raises no interrupt.
    */
   busMaster?(enabled: boolean): void;
   /** MSI-X was enabled, disabled, or masked as a whole. */
@@ -54,7 +54,7 @@ export interface DeviceCallbacks {
   dmaUnregister?(region: DmaRegionInfo): void;
   /**
    * Asked before requests of the client are handled, and after each write to a BAR; false leaves
-   * all further ones waiting. The context is then asked again and again, so let it be true after a
+   * all further ones waiting. The question is then repeated, so the answer must become true after a
    * while.
    */
   takesRequest?(): boolean;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The pump's interface to libuv. `UvLoop` is what libuv itself waits for: while the pump waits in
- * its own epoll, it also waits for libuv's descriptor and ends at libuv's next timer, so that
- * timers, signals, sockets and the inspector keep running. `LoopWatch` makes libuv wait for one
- * descriptor by koffi.node.poll. That function is undocumented: it passes (status, events), sets
- * O_NONBLOCK, and closes itself when its handle is garbage collected. One handle therefore watches
- * one epoll descriptor for the life of the pump.
+ * The pump's interface to libuv. `UvLoop` has the descriptor and timers on which libuv itself
+ * waits: while the pump waits in its own epoll, it also waits for libuv's descriptor and ends at
+ * libuv's next timer, so that timers, signals, sockets and the inspector keep running. `LoopWatch`
+ * makes libuv wait for one descriptor by koffi.node.poll. That function is undocumented: it passes
+ * (status, events), sets O_NONBLOCK, and closes itself when its handle is garbage collected. One
+ * handle therefore watches one epoll descriptor for the life of the pump.
  */
 import { isMainThread } from 'node:worker_threads';
 import koffi, { type node } from 'koffi';
@@ -37,7 +37,7 @@ export function findUvLoop(): UvLoop | undefined {
 
 /**
  * Throws `error` outside of the running callback, as an uncaught exception: koffi drops what its
- * callbacks throw, and the process would go on without a word.
+ * callbacks throw, and the process would go on silently.
  */
 export function throwUncaught(error: unknown): void {
   setImmediate(() => {

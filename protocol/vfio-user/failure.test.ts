@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Whatever throws beneath a pump ends it: each client gets an answer to all that it has sent, ones
- * for reads, then its connection ends; the sockets are removed, and the owner is told once. A fault
- * is planted in every callback of a device, in its BARs, in hooks and in the log.
+ * An exception anywhere beneath a pump ends the pump: each client gets an answer to all that it has
+ * sent, ones for reads, then its connection ends; the sockets are removed, and the owner is told
+ * once. A fault is planted in every callback of a device, in its BARs, in hooks and in the log.
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,9 +34,9 @@ class Setting {
   /** Places that device and hooks have reached, in order. */
   readonly reached: string[] = [];
   plant = '';
-  /** Done in the next pass, before it throws. */
+  /** Work of the next pass, before it throws. */
   inPass: () => void = () => {};
-  /** Done in each read. */
+  /** Work of each read. */
   onRead: () => void = () => {};
   readonly #clients: PostingClient[] = [];
 
@@ -151,7 +151,7 @@ const writeConfig =
 const mapMemory: Trigger = (client) =>
   void client.post(COMMAND.dmaMap, pack('wwqqq', 32, 3, 0, 0x10000, 0x10000), [], 0);
 
-/** The places that can throw, and what makes a client reach them. */
+/** The places that can throw, and the actions of a client that reach them. */
 const places: Record<string, Trigger> = {
   read: (client) => void client.post(COMMAND.regionRead, pack('qww', 0, 0, 4), [], 0),
   write: (client) => client.postWrite(0, 0, new Uint8Array(4)),
@@ -195,7 +195,7 @@ for (const [name, hotUs] of [
       const setting = new Setting(t, hotUs);
       const [client, other] = [await setting.connect(0), await setting.connect(1)];
       setting.plant = place;
-      // In the pass no client is served any more, so its requests are under way when it throws.
+      // The pass serves no client, so requests are in progress when it throws.
       setting.inPass = () => {
         if (place === 'pass') for (const one of [client, other]) one.postReads(READS);
       };

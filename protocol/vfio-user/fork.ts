@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * fork(2) for a Node process of one thread: its copy goes on from the same line with all JavaScript
- * state, and shares the memory until one of both writes. The process runs with FORK_FLAGS, so that
- * V8 waits for no other thread. A copy must neither return to the event loop nor use the thread
- * pool, neither of which works in it; it ends by `endProcess`. `vuhca view` keeps the states of a
- * replay so.
+ * fork(2) for a Node process of one thread: its copy continues at the same line with all JavaScript
+ * state, and shares the memory until one of the two writes. The process runs with FORK_FLAGS, so
+ * that V8 waits for no other thread. A copy must neither return to the event loop nor use the
+ * thread pool, neither of which works in it; it ends by `endProcess`. `vuhca view` keeps the states
+ * of a replay in this way.
  */
 import koffi from 'koffi';
 
@@ -18,15 +18,18 @@ const waitpid: (pid: number, status: Int32Array, options: number) => number = li
   'int waitpid(int pid, int *status, int options)',
 );
 
-/** Options of Node for a process that forks. Small young generations leave little behind in it. */
+/**
+ * Options of Node for a process that forks. A small young generation leaves little garbage in a
+ * copy.
+ */
 export const FORK_FLAGS: readonly string[] = ['--single-threaded', '--max-semi-space-size=2'];
 
-/** madvise(2): copies have these pages, too. */
+/** madvise(2): copies inherit these pages, too. */
 const MADV_DOFORK = 11;
 const PAGE_BYTES = 4096;
 /** End of user space, above every heap. */
 const USER_END = 0x7fff_ffff_f000;
-/** As shells have it: a process that signal N ends has status 128 + N. */
+/** As in shells: a process that signal N ends has status 128 + N. */
 const SIGNAL_STATUS = 128;
 
 /**
@@ -34,8 +37,8 @@ const SIGNAL_STATUS = 128;
  * there is no memory or no process left.
  *
  * Node builds V8 such that a fork leaves the JavaScript heap out (MADV_DONTFORK), because it forks
- * only to execute another program. One call takes that back for all pages. It stops with EINVAL at
- * the pages of the kernel, which lie above all others.
+ * only to execute another program. One call undoes that for all pages. It stops with EINVAL at the
+ * pages of the kernel, which lie above all others.
  */
 export function forkProcess(): number {
   madvise(PAGE_BYTES, USER_END - PAGE_BYTES, MADV_DOFORK);

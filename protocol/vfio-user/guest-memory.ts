@@ -16,7 +16,7 @@ export class GuestMemory {
   /** Address of the next access; NaN at first, so that V8 never lays it out for small integers. */
   #address = Number.NaN;
   #last = 0;
-  /** Offset of the address in the window that `#window` returned last. */
+  /** Offset of the address in the window that `#window` last returned. */
   #inWindow = 0;
 
   /** The regions by address. */
@@ -263,7 +263,8 @@ export class GuestMemory {
   }
 
   /**
-   * Index of the region that holds the address, or of another one. Tries the last one found first.
+   * Index of the region that holds the address, or of any other one. Tries the last one found
+   * first.
    */
   #find(): number {
     const address = this.#address;

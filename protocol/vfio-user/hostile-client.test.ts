@@ -18,7 +18,7 @@ function check(t: Test, honest: VfioUserClient, what: string): void {
 }
 
 t.test('beside a correct client', async (t) => {
-  // The correct client must send its version within that time, too, however busy the machine is.
+  // The correct client must also send its version within that time, however busy the machine is.
   await using device = await DeviceProgram.start({ sockets: 2, args: ['--attach-timeout', '5000'] });
   const honest = device.connect(1);
   t.teardown(() => honest.close());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Files that are not a usable library are refused with a sentence that says why. */
+/** Files that are not a usable library are refused with a sentence that gives the reason. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -110,7 +110,7 @@ function open(path: string): LibraryHandle {
     return koffi.load(path);
   } catch (error) {
     const { message } = error as Error;
-    // So says the loader where the kernel does not map files for execution.
+    // Message of the loader where the kernel does not map files for execution.
     const advice = message.includes('failed to map segment') ? ELSEWHERE : REBUILD;
     throw new VfioUserError(`${path} cannot be loaded: ${message}. ${advice}`);
   }

@@ -105,7 +105,7 @@ t.test('an idle device uses no CPU, attached or not', async (t) => {
   const startMs = performance.now();
   await delay(2000);
   const share = (device.cpuMs() - before) / (performance.now() - startMs);
-  // One that spins takes its fair share of a busy machine, which is more.
+  // A device that spins would use its fair share of a busy machine, which is more.
   t.ok(share < 0.05, `used ${(share * 100).toFixed(2)} % of a core`);
   t.equal(client.read32(0, 0), PROBE.identityValue, 'and answers at once');
 });

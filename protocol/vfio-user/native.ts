@@ -27,8 +27,8 @@ const SHUT_RD = 0;
 const shutdown = libc.func('int shutdown(int fd, int how)');
 
 /**
- * Ends what the peer of a UNIX socket can send: its writes fail with EPIPE. What it has sent can
- * still be received, and is followed by the end of the stream.
+ * Stops the peer of a UNIX socket from sending: its writes fail with EPIPE. Data that it has sent
+ * can still be received; the end of the stream follows.
  */
 export function stopReceiving(fd: number): void {
   shutdown(fd, SHUT_RD);

@@ -92,7 +92,7 @@ t.test('before it waits the pump lets its hooks rest, and goes on while they fin
   t.teardown(() => pump.destroy());
   const found: { passes: number; waits: number; sleeps: number }[] = [];
   const hook = new Hook();
-  // Without a CPU to spare it does not poll, whatever a hook wants.
+  // Without a CPU to spare the pump does not poll, whatever a hook requests.
   const resting = Object.assign(hook, {
     polls: () => true,
     rest: () => found.push({ ...pump.counters }) < 4,
@@ -130,7 +130,7 @@ t.test('a hot pump without work waits instead of turning the event loop', async 
   for (let i = 0; i < 5; i++) await new Promise((resolve) => setTimeout(resolve, 20));
   const { passes, waits } = pump.counters;
   t.ok(waits > 0);
-  // Each timer of the test costs a few passes; turns without a wait would make thousands.
+  // Each timer of the test costs a few passes; turns without a wait would cost thousands.
   t.ok(passes < waits + 200, `${passes} passes, ${waits} waits`);
 });
 

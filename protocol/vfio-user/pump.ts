@@ -5,8 +5,8 @@
  * `hotUs` after the last activity: it spins for a while (spin-window.ts), then waits in a
  * synchronous epoll, which also ends when libuv has work or a timer is due. Cold: libuv waits, and
  * an idle pump uses no CPU. The pump avoids waits of about 1 ms, because arming the CPU's timer
- * costs more than the wait (6 us in a virtual machine). README.md has the measurements. Whatever
- * throws in a pass ends the pump: `fail`.
+ * costs more than the wait (6 us in a virtual machine). README.md has the measurements. An
+ * exception in a pass ends the pump (`fail`).
  */
 import { availableParallelism } from 'node:os';
 import type { VfioUserContext } from './context.ts';
@@ -30,8 +30,8 @@ export interface PassHook {
 export interface PumpOptions {
   /**
    * Time after the last activity during which the pump polls; 0: never. By default 50, and up to
-   * 400 while requests come so far apart; 0 on a single CPU. It does not poll while others want its
-   * CPU (spin-time.ts).
+   * 400 while requests come so far apart; 0 on a single CPU. It does not poll while other threads
+   * want its CPU (spin-time.ts).
    */
   readonly spinUs?: number | undefined;
   /** Time after the last activity during which the pump waits synchronously: 10,000 by default. */
@@ -183,9 +183,9 @@ export class Pump {
   }
 
   /**
-   * Ends serving because something threw, and what it worked on may be half done: no device is
-   * called any more, clients get ones for what they still read, then the pump is destroyed, and
-   * `onFailure` is told. `where` names what threw. Only the first failure counts.
+   * Ends serving after an exception that may have left work half done: no device is called any
+   * longer, further reads of clients return ones, then the pump is destroyed and `onFailure`
+   * called. `where` names the source of the exception. Only the first failure counts.
    */
   fail(where: string, error: unknown): void {
     if (this.#failure !== undefined) return;
@@ -257,8 +257,8 @@ export class Pump {
   }
 
   /**
-   * Before a wait: false while a hook polls, which it may only where the pump polls too, or when a
-   * hook has found work as it came to rest.
+   * Called before a wait: false while a hook polls, which it may only where the pump polls too, or
+   * when a hook found work as it came to rest.
    */
   #comesToRest(nowNs: number): boolean {
     let rests = true;
@@ -344,7 +344,7 @@ export class Pump {
   }
 }
 
-/** Destroys each of them, whichever throws. */
+/** Destroys each of them, even if some throw. */
 function destroyAll([first, ...others]: readonly VfioUserContext[]): void {
   try {
     first?.destroy();

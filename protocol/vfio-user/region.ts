@@ -24,11 +24,11 @@ export interface RegionHandler {
 /** Callback of the library; returns the number of bytes done, which is always `count`. */
 export type RegionCallback = (ctx: number, buf: number, count: number, offset: number, isWrite: boolean) => number;
 
-/** Whether calls reach the device behind a context. */
+/** Whether calls reach the device of a context. */
 export interface DeviceState {
-  /** No call reaches the device any more, for it has failed. */
+  /** No call reaches the device any longer, because it has failed. */
   gone: boolean;
-  /** No access of a BAR reaches the device, for it is in D3hot. */
+  /** No access of a BAR reaches the device, because it is in D3hot. */
   asleep: boolean;
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A device that takes no further request after a write: all that is behind it waits, although it
- * came with the same receive, and is handled in order when the device takes requests again
- * (0012-*.patch).
+ * A device that takes no further request after a write: all later requests wait, even those of the
+ * same receive, and are handled in order when the device takes requests again (0012-*.patch).
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +20,10 @@ const silent: LogTarget = { level: 'error', debug: () => {}, info: () => {}, war
 const BLOCKING = 8;
 const CONFIG_REGION = 7;
 
-/** A device with one BAR; the value written to its third register says how many refusals follow. */
+/**
+ * A device with one BAR; the value written to its third register is the number of refusals that
+ * follow.
+ */
 async function start(t: Test) {
   const directory = mkdtempSync(join(tmpdir(), 'vfu-gate-'));
   const seen: string[] = [];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The turn of a client ends when nothing is left, after some calls, after some time, or by an
+ * The turn of a client ends when nothing is left, after some calls, after some time, or with an
  * error.
  */
 import t from 'tap';
 import { RequestTurn } from './request-turn.ts';
 
-/** A client whose calls handle so many requests each and take so long. */
+/** A client whose calls each handle a number of requests and take a time. */
 function turnOf(results: readonly number[], costMs: number): { result: number; requests: number; calls: number } {
   let nowMs = 1000;
   let calls = 0;

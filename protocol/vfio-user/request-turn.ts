@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The turn of one client: how many of its requests are handled before others have theirs. A client
- * may send without end, and a request may cost a few hundred microseconds; neither may delay the
- * other clients of the process. `VfioUserContext` takes one in each `serve`.
+ * The turn of one client: its requests that are handled before those of others. A client may send
+ * without end, and a request may cost a few hundred microseconds; neither may delay the other
+ * clients of the process. `VfioUserContext` takes one in each `serve`.
  */
 
 /**
@@ -11,7 +11,7 @@
  * of them (0009-*.patch, 0011-*.patch).
  */
 const CALLS_PER_TURN = 16;
-/** A turn ends with the call after which it has lasted so long. */
+/** A turn ends with the call after which it has lasted this long. */
 const TURN_MS = 0.5;
 
 export class RequestTurn {

@@ -65,8 +65,8 @@ function checkDirectory(path: string): void {
 }
 
 /**
- * True if nobody has the socket at `path` any more. One that takes no connections, such as a
- * socket of datagrams, or that this user must not ask, may be in use.
+ * True if no process has the socket at `path` any longer. A socket that takes no connections, such
+ * as one of datagrams, or to which this user may not connect, may be in use.
  */
 function isDead(path: string): boolean {
   const fd = socket(AF_UNIX, SOCK_STREAM_NONBLOCK_CLOEXEC, 0) as number;

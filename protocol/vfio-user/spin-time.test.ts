@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** When the pump polls, with a counted crowd of threads in simulated time. */
+/** Times at which the pump polls, for given numbers of runnable threads, in simulated time. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -2,17 +2,17 @@
 /**
  * Time for which the pump polls before it waits. Beside an idle CPU polling answers sooner: the
  * wake-up of an idle CPU takes longer than most pauses of a guest. Where the processors of a guest
- * poll too and need all CPUs, a pump that polls keeps them from theirs, while one that waits gets a
+ * poll too and need all CPUs, a pump that polls takes one from them, while a pump that waits gets a
  * CPU at once when it is woken. So the pump polls only while every thread that wants a CPU has one.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { SpinWindow } from './spin-window.ts';
 
-/** The kernel is asked again after so long: while the pump polls, and while it does not. */
+/** Times after which the kernel is asked again: while the pump polls, and while it does not. */
 const CALM_NS = 1e6;
 const CROWDED_NS = 20e6;
 
-/** Threads of the machine that run or want to. */
+/** Number of threads of the machine that run or want to. */
 interface RunnableCounter {
   count(): number;
   close(): void;
@@ -43,7 +43,7 @@ export class SpinTime {
     this.#nextNs = nowNs + (this.#isCrowded ? CROWDED_NS : CALM_NS);
   }
 
-  /** A pump that is destroyed by its own turn calls update() once more: that asks for nothing. */
+  /** A pump that its own turn destroys calls update() once more, which then requests nothing. */
   close(): void {
     this.#nextNs = Number.POSITIVE_INFINITY;
     this.#runnable.close();
@@ -54,7 +54,7 @@ const SLASH = 0x2f;
 const ZERO = 0x30;
 const LINE_BYTES = 64;
 
-/** Reads /proc/loadavg (proc_loadavg(5)); counts 0 where there is none. */
+/** Reads /proc/loadavg (proc_loadavg(5)); counts 0 where the file is absent. */
 export function openRunnableCounter(path = '/proc/loadavg'): RunnableCounter {
   const line = new Uint8Array(LINE_BYTES);
   let fd: number | undefined;

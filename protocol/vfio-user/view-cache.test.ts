@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Kept views: each is the piece that was asked for, whatever was asked for before. */
+/** Kept views: each is the requested piece, whatever was requested before. */
 import t from 'tap';
 import { ViewCache } from './view-cache.ts';
 

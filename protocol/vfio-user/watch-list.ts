@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The contexts of a pump, and what each of them waits for: a descriptor, which changes when a
- * client comes or goes, and sometimes a deadline (a client that has not sent its version, or a
- * connection that could not be accepted for lack of descriptors). Every descriptor is in two
+ * The contexts of a pump, and the events for which each waits: those of a descriptor, which changes
+ * when a client comes or goes, and sometimes a deadline (a client that has not sent its version, or
+ * a connection that could not be accepted for lack of descriptors). Every descriptor is in two
  * epolls: the pump itself waits on `hot`, together with libuv; libuv waits on `cold` while the pump
  * is idle.
  */

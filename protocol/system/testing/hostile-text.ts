@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Text that does something to a terminal or hides in a report, for tests of every place where text
- * of others comes out.
+ * Text that affects a terminal or hides in a report, for tests of every place that shows text of
+ * others.
  */
 
 const ESC = '\x1b';
 const [BEL, ST] = ['\x07', `${ESC}\\`];
 
-/** A title for each text. Between `a` and `b`, so that a test sees what is left. */
+/** A title for each text. Between `a` and `b`, so that a test sees the rest. */
 export const hostileTexts: Readonly<Record<string, string>> = {
   title: `a${ESC}]0;owned${BEL}b`,
   'title, ended by ST': `a${ESC}]2;owned${ST}b`,
@@ -49,7 +49,7 @@ export const HOSTILE_LINE = Object.values(hostileTexts).join(' ');
 
 const HARMFUL = /(?![\t\n])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/u;
 
-/** The first harmful character of `text`, spelled; undefined when there is none. */
+/** The first harmful character of `text`, spelled out; undefined when there is none. */
 export function findHarmful(text: string): string | undefined {
   const found = HARMFUL.exec(text)?.[0];
   return found === undefined ? undefined : `U+${(found.codePointAt(0) as number).toString(16)}`;

@@ -18,7 +18,10 @@ export class TestAuthority {
     this.#openssl('req', '-x509', ...this.#newKey(name), '-days', '2', '-out', this.#path(name, 'pem'));
   }
 
-  /** PEM: a private key, its certificate, and that of the authority. `more`: words for openssl. */
+  /**
+   * PEM: a private key, its certificate, and that of the authority. `more`: further arguments of
+   * openssl.
+   */
   issue(name: string, ...more: readonly string[]): string {
     const [ca, caKey] = [this.#path(this.#name, 'pem'), this.#path(this.#name, 'key')];
     this.#openssl('req', ...this.#newKey(name), '-out', this.#path(name, 'csr'));

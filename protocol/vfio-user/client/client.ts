@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A synchronous vfio-user client for tests and benchmarks: it does by hand what QEMU does to a
+ * A synchronous vfio-user client for tests and benchmarks: it performs the accesses of QEMU to a
  * device. The device must run in another process. A request throws `ReplyError` if the device
  * answers with an error, and `ClientError` if no answer comes in time. The client has its own
  * message code (`wire.ts`) and uses none of libvfio-user.
@@ -54,7 +54,7 @@ export interface DmaMap {
 export const CONFIG_REGION = 7;
 export const MSIX_INDEX = 2;
 const UNMAP_ALL = 2;
-/** Ends only what would never end. */
+/** Ends only a wait that would never end. */
 const ANSWER_BOUND_MS = 300_000;
 
 export class VfioUserClient {

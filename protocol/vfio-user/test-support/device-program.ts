@@ -17,7 +17,7 @@ import { COUNTER, PROBE } from './probe-layout.ts';
 export const PROBE_PROGRAM = fileURLToPath(new URL('probe-device.ts', import.meta.url));
 export const EDU_PROGRAM = fileURLToPath(new URL('../examples/edu.ts', import.meta.url));
 
-/** Ends only what would never end. */
+/** Ends only a wait that would never end. */
 const PATIENCE_MS = 600_000;
 
 interface DeviceProgramOptions {

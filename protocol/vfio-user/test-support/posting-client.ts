@@ -12,7 +12,7 @@ export class PostingClient {
   readonly client: VfioUserClient;
   #closed = false;
 
-  /** Connects and sends its version; it is attached when `context` says so. */
+  /** Connects and sends its version; `context` tells when it is attached. */
   constructor(context: VfioUserContext) {
     this.client = new VfioUserClient(context.socketPath);
     this.client.post(COMMAND.version, encodeVersion(), [], 0);
