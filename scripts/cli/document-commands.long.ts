@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Commands of the documents that need adapters and no guest, as they stand there, and what the text
- * promises of them. Other tests run those with guests (testing/document-blocks.ts).
+ * Commands of the documents that need adapters but no guest, as the documents show them, and the
+ * promises of the text about them. Other tests run those with guests (testing/document-blocks.ts).
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Outputs that docs/COMPLIANCE.md promises: its commands, with less to do, print the lines that
- * stand there, but for their numbers.
+ * Outputs that docs/COMPLIANCE.md promises: its commands, with less to do, print the lines of the
+ * page, except for their numbers.
  */
 import { spawnSync } from 'node:child_process';
 import t from 'tap';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The blocks of all documents: each is run by a test, or has a reason why it is not; commands in
- * them and in the text can be read; what needs no guest and no second program runs here.
+ * them and in the text can be parsed; blocks that need no guest and no second program run here.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';

@@ -3,8 +3,8 @@
  * Starts the program `vuhca` (main.ts) from compiled JavaScript: a process is ready in 0.15 s,
  * while tsx, which translates each source as it is loaded, takes 1.1 s of processor time. A clone
  * compiles into build/program when a source has changed; an archive has dist/program. With a
- * debugger the sources run by tsx, one script for each, so that breakpoints and recipes are about
- * the sources. Called by scripts/vuhca and by code that starts an adapter process.
+ * debugger tsx runs the sources, one script for each, so that breakpoints refer to the sources.
+ * Called by scripts/vuhca and by code that starts an adapter process.
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';

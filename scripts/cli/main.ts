@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The command line `vuhca`: performs the words it is given, and ends with their exit status. It is
- * also the program of the process that replays a recording for `vuhca view`, and of the one that
- * holds a cluster.
+ * The command line `vuhca`: performs a command line, and ends with its exit status. It is also the
+ * program of the process that replays a recording for `vuhca view`, and of the supervisor of a
+ * cluster.
  */
 import { watchStandardStreams } from '../../protocol/system/standard-streams.mjs';
 import { SUPERVISOR_PROCESS } from './cluster/supervisor-words.ts';

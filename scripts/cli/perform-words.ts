@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Has commander read the words of a command line, performs the command, and says one sentence for
- * an error. Called by main.ts and tests.
+ * Parses the words of a command line by commander, performs the command, and prints one sentence
+ * for an error. Called by main.ts and tests.
  */
 import { CommanderError } from 'commander';
 import { describeSystemError } from '../../protocol/system/errno-words.mjs';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The command line as a whole: every command has help with examples that can be read, a slip of the
- * pen gets a suggestion and status 2, and help loads nothing of the adapter. program.long.ts looks
- * at what the help of each command loads.
+ * The command line as a whole: every command has help with examples that can be parsed, a
+ * misspelling gets a suggestion and status 2, and help loads nothing of the adapter.
+ * program.long.ts checks the files that the help of each command loads.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

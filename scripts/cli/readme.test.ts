@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The commands of the README run. Those for guests of a user are run here, with small files of that
- * kind; every other command in its shell blocks has an entry with the test, or the part of CI, that
- * runs it. readme.long.ts boots a user's own kernel.
+ * The commands of the README. Those for guests of a user run here, with small files of that kind;
+ * every other command in its shell blocks has an entry with the test, or the part of CI, that runs
+ * it. readme.long.ts boots a user's own kernel.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

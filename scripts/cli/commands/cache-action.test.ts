@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Output of `vuhca setup --sizes` and `--remove`, and the part of the cache that they mean. */
+/** Output of `vuhca setup --sizes` and `--remove`, and the part of the cache that they cover. */
 import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';

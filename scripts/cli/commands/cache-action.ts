@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Performs `vuhca setup --sizes` and `--remove`: lists the kinds of files in the cache with their
- * sizes, and what was removed or is still used. Called by setup.ts.
+ * sizes, and those that were removed or are still in use. Called by setup.ts.
  */
 import { basename } from 'node:path';
 import { cacheFolder } from '../../../protocol/system/private-folder.mjs';

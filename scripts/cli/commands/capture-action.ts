@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Performs `vuhca capture`: has a running adapter write the packets of its ports to a file, until
+ * Performs `vuhca capture`: makes a running adapter write the packets of its ports to a file, until
  * Ctrl-C, a number of packets or a time. The capture ends with this command, however the command
  * ends.
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Every command that talks to a running adapter, against one that refuses, dies, answers nonsense,
- * or never answers: it ends with the status that its help names, says one sentence, and prints
- * nothing that it does not know.
+ * or never answers: it ends with the status that its help names, prints one sentence, and nothing
+ * that it cannot know.
  */
 import { execFileSync } from 'node:child_process';
 import { lstatSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Performs `vuhca device`: the adapter process. Each function serves one guest at a time on its
- * socket until a signal ends the process, or something throws. Either way it removes its sockets.
- * `vuhca run` starts it as a child; users of their own QEMU call it.
+ * socket until a signal or an exception ends the process, which removes its sockets in either case.
+ * `vuhca run` starts it as a child; users call it for a QEMU of their own.
  */
 
 import { ControlCommands } from '../../../device/process/control/control-commands.ts';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `vuhca device` when something in the process throws, and on disks that are full.
+ * `vuhca device` after an exception anywhere in the process, and on full disks.
  * device-failure.long.ts has further faults.
  */
 import { execFileSync } from 'node:child_process';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `vuhca device` whose standard error nobody reads: guests are served, the lines that find no room
- * are lost, and the log says how many once there is room again.
+ * `vuhca device` with a standard error that is not read: guests are served, lines without room are
+ * lost, and the log tells their number once there is room again.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { closeSync, constants, openSync, readSync } from 'node:fs';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Commands in environments that users have: nobody reads what they print, the disk behind it is
- * full, variables are empty, relative or of another user, and the terminal is tiny. Each ends with
- * its status and at most one sentence. environments.long.ts has further ones.
+ * Commands in environments that users have: their output is not read or goes to a full disk,
+ * variables are empty, relative or of another user, and the terminal is tiny. Each ends with its
+ * status and at most one sentence. environments.long.ts has further ones.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync } from 'node:fs';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Performs `vuhca explain`: the meaning of an error by its number or name, or the stories of queue
- * pairs of a running adapter that have failed, those that are gone included, and the first fault of
+ * Performs `vuhca explain`: the meaning of an error by its number or name, or the stories of failed
+ * queue pairs of a running adapter, including those that were destroyed, and the first fault of
  * each of its functions.
  */
 import type { ControlClient } from '../../../device/process/control/control-client.ts';

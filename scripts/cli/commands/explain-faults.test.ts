@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The faults that `vuhca explain` tells of, word for word. */
+/** The faults that `vuhca explain` describes, word for word. */
 import t from 'tap';
 import { reportAdapter, type StatusReport } from '../../../device/process/reports/status-report.ts';
 import { AdapterFixture } from '../../../device/rig/fixtures/adapter-fixture.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The first fault of each function of a running adapter, as `vuhca explain` tells it behind the
- * stories of queue pairs: object, register or address, the access that caused it, and what to
- * check. Called by explain-action.ts.
+ * The first fault of each function of a running adapter, as `vuhca explain` tells it after the
+ * stories of queue pairs: object, register or address, the access that caused it, and the first
+ * checks. Called by explain-action.ts.
  */
 import type { StatusReport } from '../../../device/process/reports/status-report.ts';
 import { describeFirstFault } from '../screens/fault-text.ts';

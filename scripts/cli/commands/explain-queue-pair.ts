@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The words of `vuhca explain` for a failed queue pair: its request, the packet that said so, what
- * its peer met, what has become of it, and how to see the whole story. Pure. Called by
- * explain-action.ts.
+ * The words of `vuhca explain` for a failed queue pair: its request, the packet that reported the
+ * failure, the fault at its peer, its present state, and the command for the whole story. Pure.
+ * Called by explain-action.ts.
  */
 
 import { ruleServiceOf } from '../../../device/hca/trace/rule-services.ts';

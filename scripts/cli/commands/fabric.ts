@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `vuhca fabric` reads the subnet of a running process over its control socket and prints it as a
- * screen or as JSON, or draws it; once or again and again.
+ * screen or as JSON, or draws it, once or repeatedly.
  */
 
 import { setTimeout } from 'node:timers/promises';

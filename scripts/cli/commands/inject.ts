@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** `vuhca inject` has a running device of a personality plant a fault. */
+/** `vuhca inject` plants a fault in a running device of a personality. */
 import type { CliCommand } from '../options/cli-command.ts';
 import { controlOption } from '../options/option-values.ts';
 

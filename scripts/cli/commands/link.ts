@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `vuhca link` has a running process cut a link, plug it in or change it, or lists its links.
+ * `vuhca link` cuts, plugs in or changes a link of a running process, or lists its links.
  */
 
 import type { ControlClient } from '../../../device/process/control/control-client.ts';

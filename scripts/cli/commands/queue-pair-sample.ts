@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Performs `vuhca status --qp`: reads the queue pairs of a running adapter over its control socket
- * and prints them as a screen or as JSON, once or again and again.
+ * and prints them as a screen or as JSON, once or repeatedly.
  */
 import type { ControlClient } from '../../../device/process/control/control-client.ts';
 import { ControlError } from '../../../device/process/control/control-path.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `vuhca replay`: a recording that is identical, one that differs, one that is cut short, and files
- * that are none; and a debugger that stops at a step.
+ * `vuhca replay`: a recording that replays identically, one that differs, one that is cut short,
+ * and files that are no recordings; and a debugger that stops at a step.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `vuhca resources` shows the shares of functions and QoS levels of a running adapter, or makes a
- * resource request of the host, which has the part of the virtual machine manager of US8484392.
+ * resource request as the host, which plays the virtual machine manager of US8484392.
  */
 import type { CliCommand } from '../options/cli-command.ts';
 import { actionArgument, controlOption } from '../options/option-values.ts';

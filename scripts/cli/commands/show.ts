@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `vuhca show` reads a view of a running adapter over its control socket and prints its rows as a
- * table or as JSON, once or again and again. The rows of a long view come in several answers,
- * between which the adapter goes on.
+ * table or as JSON, once or repeatedly. The rows of a long view arrive in several answers, between
+ * which the adapter keeps working.
  */
 import { VIEW_NAMES } from '../../../device/hca/adapter/contents/view-names.ts';
 import { FUNCTION_MAX } from '../../../protocol/layout/gen/constants.gen.ts';

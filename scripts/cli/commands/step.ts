@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** `vuhca step` moves a process that was started with `--stepwise`, and so stands still. */
+/** `vuhca step` advances a process that stands still because it was started with `--stepwise`. */
 import { STEPS_MAX } from '../../../device/hosts/step-limits.ts';
 import type { CliCommand } from '../options/cli-command.ts';
 import { controlOption } from '../options/option-values.ts';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** `vuhca topology`: the text, the picture, and what cannot be shown. */
+/** `vuhca topology`: the text, the picture, and files that cannot be shown. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Performs `vuhca view`: serves the page of a running process, a recording or a lesson until a
- * signal, or until the process ends, which the page then says.
+ * signal, or until the process ends, which the page then shows.
  */
 import { findOnlyControlPath } from '../../../device/process/control/control-path.ts';
 import { table } from '../../console/table.ts';

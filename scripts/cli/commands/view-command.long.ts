@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Pages of real processes: `vuhca device --view` and `vuhca view` beside it, what both cost the
- * device, and their ends. The fabric has 64 adapters on 12 switches.
+ * Pages of real processes: `vuhca device --view` and `vuhca view` beside it, the cost of both to
+ * the device, and their ends. The fabric has 64 adapters on 12 switches.
  */
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `vuhca view` as a user calls it, in this process: one sentence for each obstacle, and the way of
- * the address to a browser. view-command.long.ts has real processes.
+ * `vuhca view` as a user calls it, in this process: one sentence for each obstacle, and the opening
+ * of the address in a browser. view-command.long.ts has real processes.
  */
 import { chmodSync, statSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Performs `vuhca break`: sets a breakpoint in a running adapter and serves the terminal at each
- * stop. When it ends, however it ends, the adapter runs on without the breakpoint.
+ * stop. Whenever and however it ends, the adapter continues without the breakpoint.
  */
 import { createInterface } from 'node:readline';
 import { printableLines } from '../../../protocol/system/printable.mjs';

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Breakpoints in the adapter of a live guest. While the adapter stands at one, the guest stands
- * still or waits; afterwards it goes on unharmed. The adapter stands under traffic for
- * VUHCA_BREAKPOINT_SECONDS (60), and inside a management command for longer than a driver is
- * patient.
+ * Breakpoints in the adapter of a live guest. While the adapter is stopped at one, the guest stands
+ * still or waits; afterwards it continues undisturbed. The adapter is stopped under traffic for
+ * VUHCA_BREAKPOINT_SECONDS (60), and inside a management command for longer than the time-out of a
+ * driver.
  */
 import { SourceMap } from 'node:module';
 import t from 'tap';

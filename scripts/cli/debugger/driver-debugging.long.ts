@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The section "gdb on the guest kernel" of docs/DEBUGGING.md: the guest prints where our driver
- * lies, and gdb, by the commands of the page, stops in the driver and shows its source.
+ * The section "gdb on the guest kernel" of docs/DEBUGGING.md: the guest prints the address of our
+ * driver, and gdb, with the commands of the page, stops in the driver and shows its source.
  */
 import { join } from 'node:path';
 import t from 'tap';

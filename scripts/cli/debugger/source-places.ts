@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Places in a translated script and in its TypeScript source, both ways, by its source map
- * (ECMA-426). tsx removes types and line breaks, so line numbers of the running code are others
- * than those of the file. Called by `vuhca break`.
+ * (ECMA-426). tsx removes types and line breaks, so line numbers of the running code differ from
+ * those of the file. Called by `vuhca break`.
  */
 
 /** A place in the source or in the script; lines and columns from 0. */

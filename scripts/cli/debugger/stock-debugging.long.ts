@@ -2,7 +2,7 @@
 /**
  * The section "A stock driver" of docs/DEBUGGING.md: its scenario with injected faults is run by
  * its command, gdb with Debian's symbols stops in the stock driver, and the places that a request
- * passes exist. The symbols are 1 GB to download: those two run if VUHCA_LARGE is set.
+ * passes exist. The symbols are a download of 1 GB, so those two run if VUHCA_LARGE is set.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

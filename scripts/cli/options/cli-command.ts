@@ -2,7 +2,7 @@
 /**
  * A command of `vuhca`: commander's Command with the rules that commander leaves open. An optional
  * value must follow `=`, other values must not begin with `-` unless they follow `=`, the words
- * behind `--` are kept apart, and every mistake is a UsageError of one line. program.ts makes the
+ * after `--` are kept apart, and every mistake is a UsageError of one line. program.ts makes the
  * tree; each *-command.ts adds options and help to one.
  */
 import { Command, type Option, type ParseOptionsResult } from 'commander';

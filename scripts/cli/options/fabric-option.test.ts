@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Tests of --fabric: what the ports of a lone adapter are plugged into, and what goes with it. */
+/** Tests of --fabric: the links of the ports of a lone adapter, and the options that go with it. */
 import t from 'tap';
 import { defaultAdapterOptions } from '../../../device/hca/adapter/options.ts';
 import { findTopologyError, loneAdapter } from '../../../device/process/host/topology.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Reads the key of a link (docs/TOPOLOGY.md) from a file that a user names. Others must not be able
- * to read it. Called for the option `--link-key` and for topology files.
+ * Reads the key of a link (docs/TOPOLOGY.md) from a file that a user names, and that no other user
+ * may be able to read. Called for the option `--link-key` and for topology files.
  */
 import { type Stats, statSync } from 'node:fs';
 import { errnoWords } from '../../../protocol/system/errno-words.mjs';

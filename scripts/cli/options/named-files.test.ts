@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Paths that users name, of every kind: each is read or written, or refused with one sentence that
- * says what helps; nothing waits, and nothing else is changed.
+ * names a remedy; nothing blocks, and nothing else is changed.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Files that users name on a command line. Whatever such a path is, nothing waits for it, and no
- * other file is hurt: a FIFO that nobody serves, a device, a folder, or a file that the same
- * command reads is refused with one sentence. Called by commands before they start anything.
+ * Files that users name on a command line. Whatever such a path is, no command blocks on it, and no
+ * other file is changed: a FIFO without a reader or writer, a device, a folder, or a file that the
+ * same command reads is refused with one sentence. Called by commands before they start anything.
  */
 import {
   accessSync,

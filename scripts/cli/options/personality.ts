@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The option `--personality` of `vuhca device` and `vuhca run`: which registers and commands a
- * device has (docs/verbs/PERSONALITIES.md), and which other options a personality takes.
+ * The option `--personality` of `vuhca device` and `vuhca run`: the set of registers and commands
+ * that a device has (docs/verbs/PERSONALITIES.md), and the other options that a personality
+ * supports.
  */
 import { Option } from 'commander';
 import type { PersonalityOptions } from '../../../device/personality/shared/options.ts';

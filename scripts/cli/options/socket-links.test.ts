@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Links of the command line and of topology files, with keys: what is read, what is refused. */
+/**
+ * Links of the command line and of topology files, with keys: those that are read, and those that
+ * are refused.
+ */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Writes a file that a command was asked for, over what was there. On a disk that is full the file
- * keeps what can be used of it, and one sentence says how much that is. Called by `trace export`,
- * `replay --export`, `topology --picture` and `test --junit`.
+ * Writes an output file of a command, in place of an earlier one. On a full disk the file keeps its
+ * usable part, and one sentence tells how much that is. Called by `trace export`, `replay
+ * --export`, `topology --picture` and `test --junit`.
  */
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { errnoWords } from '../../../protocol/system/errno-words.mjs';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Performs `vuhca run --attach`: a guest at a free place of a running cluster, which owns the
- * adapter. The guest ends when the place is lost, and the place is free again when the guest has
- * ended. Called by run-action.ts.
+ * adapter. The guest ends when the place is lost, and the end of the guest frees the place. Called
+ * by run-action.ts.
  */
 import type { Guest } from '../../../qemu/guest.ts';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';

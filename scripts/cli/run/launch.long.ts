@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The launcher in a clone of its own: it runs what the sources say now, also after a change, names
- * what is wrong in a source, and does without a place for compiled code.
+ * The launcher in a clone of its own: it runs the present sources, even after a change, names
+ * faults in a source, and works without a place for compiled code.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

@@ -2,7 +2,7 @@
 /**
  * `vuhca run --distribution --packages`: the guest has the programs, their alternatives, accounts
  * and folders; its own compiler makes a program for the verbs, which writes between two ports, and
- * an Open MPI job runs on InfiniBand alone. Names that cannot be had are refused in a sentence.
+ * an Open MPI job runs on InfiniBand alone. Unavailable names are refused with a sentence.
  */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Performs `vuhca run`: starts an adapter and a guest, which has the user's kernel, initramfs or
- * disk, or is ours with the driver loaded. It runs a shell on the serial console, or a script whose
- * exit status becomes that of the command.
+ * Performs `vuhca run`: starts an adapter and a guest, with the user's kernel, initramfs or disk,
+ * or with ours and the driver loaded. It runs a shell on the serial console, or a script whose exit
+ * status becomes that of the command.
  */
 import { resolve } from 'node:path';
 import { printableLines } from '../../../protocol/system/printable.mjs';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `vuhca run`: the mistakes it refuses before anything starts, and live guests from start to end.
- * The status of the case becomes that of the command, the recording replays, the capture is sound,
+ * The status of the case becomes that of the command, the recording replays, the capture is valid,
  * the log is short, and nothing is left. run-command.long.ts has further ways to end.
  */
 import { spawnSync } from 'node:child_process';

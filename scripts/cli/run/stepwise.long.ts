@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `vuhca run --stepwise`: a guest boots when the adapter runs, has answers from the device while
- * it stands still, and goes on after steps and a run to an interrupt. The recording of it replays.
+ * `vuhca run --stepwise`: a guest boots while the adapter runs, gets answers from the device while
+ * it stands still, and continues after steps and a run to an interrupt. The recording replays.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The promises of docs/verbs/VERBS-PROGRAM.md: its program is taken out of it, compiled by its
- * command and run by its commands in two guests, which print what the page says.
+ * The promises of docs/verbs/VERBS-PROGRAM.md: its program is extracted, compiled by its command
+ * and run by its commands in two guests, which print the output of the page.
  */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

@@ -2,7 +2,7 @@
 /**
  * The words of `vuhca explain` for numbers and names: what the status and the vendor error of a
  * completion, a fault and the status of a management command mean. Pure. Called by
- * explain-action.ts; explain-queue-pair.ts tells of failed queue pairs.
+ * explain-action.ts; explain-queue-pair.ts has those for failed queue pairs.
  */
 import { completionHints } from '../../../protocol/layout/completion-hints.ts';
 import { completionStatus, faultKind, managementStatus } from '../../../protocol/layout/values.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Draws the subnet of a running process: nodes with LIDs and subnet managers, links with state,
- * width, speed, load and errors. Load is what has crossed a link between two reports. `vuhca fabric
- * --picture` writes it.
+ * width, speed, load and errors. Load is the traffic that crossed a link between two reports.
+ * `vuhca fabric --picture` writes it.
  */
 import type {
   FabricLinkReport,

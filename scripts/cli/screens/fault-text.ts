@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The first fault of a function in words: its object by kind and number, its address as what it is
+ * The first fault of a function in words: its object by kind and number, its address by the meaning
  * for this kind of fault, and the access that caused it. Called by the status screen and `vuhca
  * explain`.
  */

@@ -2,8 +2,8 @@
 /**
  * The table of an adapter's functions for `vuhca status` and `vuhca top`: a row for each function,
  * with both QoS levels, so that 34 functions fit one screen. A narrow terminal gets two tables: the
- * resources that functions hold, and the course of their doorbells. Functions that have had no
- * guest share a line. Pure.
+ * resources that functions hold, and the paths of their doorbells. Functions that have had no guest
+ * share a line. Pure.
  */
 import { formatLanes as formatNumbers } from '../../../device/process/reports/resource-syntax.ts';
 import type { FunctionReport, StatusReport } from '../../../device/process/reports/status-report.ts';

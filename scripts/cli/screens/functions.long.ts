@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `vuhca device --functions N`: as many functions as there can be start and work; guests come, go,
+ * `vuhca device --functions N`: the largest number of functions start and work; guests come, go,
  * crash and return without effect on the others; the process ends at once.
  */
 import { existsSync } from 'node:fs';

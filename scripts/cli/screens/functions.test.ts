@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `vuhca device --functions N` with a raw vfio-user client on each socket: its screens, the
- * physical function that stops and starts all, and a start that fails. functions.long.ts has more.
+ * physical function that stops and starts all functions, and a start that fails. functions.long.ts
+ * has more.
  */
 import { readdirSync } from 'node:fs';
 import { createServer } from 'node:net';

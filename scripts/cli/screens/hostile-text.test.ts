@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Text of others that comes out of the command: answers of a false adapter, names of files, a
- * topology, a log, reports of tests. Text of guests is tested where it comes in
- * (qemu/line-splitter.test.ts, qemu/kernel-records.test.ts).
+ * Text of others in the output of commands: answers of a false adapter, names of files, a topology,
+ * a log, reports of tests. Text of guests is tested where it enters (qemu/line-splitter.test.ts,
+ * qemu/kernel-records.test.ts).
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';

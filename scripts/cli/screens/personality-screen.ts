@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * An adapter of a personality on the screens of `vuhca status` and `vuhca top`: its guest, what the
- * driver has started, its objects and ports. Pure.
+ * An adapter of a personality on the screens of `vuhca status` and `vuhca top`: its guest, the
+ * parts that the driver has started, its objects and ports. Pure.
  */
 import type { StatusReport } from '../../../device/process/reports/status-report.ts';
 import { BAD, bad, bytes, line } from './screen-text.ts';

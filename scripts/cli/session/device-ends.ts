@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The ends of an adapter process that nobody asked for: something throws, in a pass, an access of a
- * guest, a timer, a socket, a promise or a command; or the process exits early. Whatever it is, no
- * socket is left, and one line says what failed. device-action.ts makes one.
+ * Unrequested ends of an adapter process: an exception in a pass, an access of a guest, a timer, a
+ * socket, a promise or a command; or an early exit of the process. In each case no socket is left,
+ * and one line names the failure. device-action.ts makes one.
  */
 import type { Logger } from 'pino';
 import type { ControlServer } from '../../../device/process/control/control-server.ts';

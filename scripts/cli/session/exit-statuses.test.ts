@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The exit statuses of a command are in its help and in docs/DEBUGGING.md as in the table. */
+/**
+ * The exit statuses of a command are the same in the table, in its help and in docs/DEBUGGING.md.
+ */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { makeProgram } from '../program.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Liveness of a guest of a session: follows its console, its kernel's log and its report. Keeps the
- * complaints of the kernel, and reports a long silence with what is known: how the guest is
- * emulated, its last line, whether it has touched the adapter, and what to try. Called by
+ * complaints of the kernel, and reports a long silence with the known facts: the kind of emulation,
+ * the last line of the guest, whether it has touched the adapter, and what to try. Called by
  * session.ts.
  */
 import { ControlClient } from '../../../device/process/control/control-client.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Opens the page of `vuhca view` in the browser of a desktop. Every user of the machine can read
- * the command lines of all processes, so no command line has the address with its token: a file
- * that only this user can read leads to it.
+ * the command lines of all processes, so no command line contains the address with its token: a
+ * file that only this user can read leads to it.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

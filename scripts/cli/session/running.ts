@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Whether another process is there. Called by code and tests that wait for the end of one. */
+/** Test whether another process exists. Called by code and tests that wait for the end of one. */
 
 /** Also true for one that has ended and that its parent has not asked for. */
 export function isRunning(pid: number): boolean {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A session: an adapter process and the guest attached to it, started and ended together. The end
- * of either, or a signal, ends both, and nothing of either is left. Called by `vuhca run`, `npm
+ * of either, or a signal, ends both, and leaves nothing of either. Called by `vuhca run`, `npm
  * start` and tests.
  */
 import { join } from 'node:path';

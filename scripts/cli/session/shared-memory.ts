@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Finds QEMU arguments of a user that hide guest memory from the adapter process. The vfio-user
- * protocol does not tell: with share=off QEMU still hands over a file, and the adapter then reads
- * and writes pages the guest never sees. So `vuhca run` makes all memory shared itself and refuses
- * arguments that would undo this.
+ * protocol does not show this: with share=off QEMU still passes a file, and the adapter then reads
+ * and writes pages that the guest never sees. So `vuhca run` makes all memory shared itself and
+ * refuses arguments that would undo this.
  */
 const REMEDY = 'the adapter reaches guest memory only through a shared memory backend';
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Signals, in each phase of a command that talks to an adapter: the first one ends it, with the
- * status of docs/DEBUGGING.md, also when the adapter does not answer; a second one needs no answer.
+ * status of docs/DEBUGGING.md, even when the adapter does not answer; a second one needs no answer.
  */
 import { join } from 'node:path';
 import t, { type Test } from 'tap';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The signals that ask a command to end. A command that must finish something takes the first one;
- * the next one, of whatever kind, ends the process as if nobody listened.
+ * the next one, of any kind, ends the process as if there were no handler.
  */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 

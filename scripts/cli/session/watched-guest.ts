@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A guest of an adapter process, started and watched: its kernel's complaints are kept, and its
- * silence is told. Sessions have one, a cluster has one for each node.
+ * silence is reported. Sessions have one, a cluster has one for each node.
  */
 import type { DeviceChild } from '../../../qemu/device-child.ts';
 import type { Guest } from '../../../qemu/guest.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The way of a command to a running adapter, and of what it reads to the screen. All commands that
- * look into an adapter go it.
+ * The connection of a command to a running adapter, and the output of its data. All commands that
+ * read an adapter use it.
  */
 import { ControlClient } from '../../../device/process/control/control-client.ts';
 import { findOnlyControlPath } from '../../../device/process/control/control-path.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * State of the adapter when a test fails: the faults of each function, the last steps of its units,
- * queue pairs that failed, and messages that failed on QPs that are traced. Called by `vuhca test`
- * and `vuhca run --case` over the control socket.
+ * queue pairs that failed, and failed messages of traced QPs. Called by `vuhca test` and `vuhca run
+ * --case` over the control socket.
  */
 import type { TimelineStep } from '../../../device/hca/function/timeline.ts';
 import { nameStepNumbers, stepName } from '../../../device/hca/function/timeline-names.ts';

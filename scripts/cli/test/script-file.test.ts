@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Scripts that a guest cannot run are refused with what to do; others are taken as they are. */
+/** Scripts that a guest cannot run are refused with a remedy; others are used unchanged. */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The script or program that a user gives for a guest: read, and refused when the guest could not
- * run it, with what to do about it. Otherwise the kernel of the guest says only that a file of ours
+ * The script or program that a user gives for a guest: read, and refused with a remedy when the
+ * guest could not run it. Otherwise the kernel of the guest would only report that a file of ours
  * is not found. Called by `vuhca test` and `vuhca run` before anything starts.
  */
 import { readFileSync, statSync } from 'node:fs';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Reads the adapter's state while a guest runs, whenever something fails, and keeps it with that.
+ * Reads the adapter's state after each failure while a guest runs, and keeps it with the failure.
  * Called by `vuhca test` and `vuhca run --case`.
  */
 import type { AdapterState } from './adapter-state.ts';

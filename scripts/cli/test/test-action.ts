@@ -2,7 +2,7 @@
 /**
  * Performs `vuhca test`: compiles modules, runs each job in a guest with an adapter of its own, and
  * reports the results as they arrive. The judge of results is in guest-tests/harness: ktap.ts reads
- * what modules and scripts print, guest-session.ts adds the faults of the guest.
+ * the output of modules and scripts, guest-session.ts adds the faults of the guest.
  */
 
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';

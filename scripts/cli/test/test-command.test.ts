@@ -2,7 +2,7 @@
 /**
  * `vuhca test` as its users call it: drivers and scripts that pass, a module that does not compile,
  * and wrong arguments, which are found before anything starts.
- * test-command.long.ts has further failures, writing-drivers.long.ts what the document promises.
+ * test-command.long.ts has further failures, writing-drivers.long.ts the promises of the document.
  */
 
 import { join } from 'node:path';

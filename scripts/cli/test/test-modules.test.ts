@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Modules that a test compiles and loads: the folders of its modules, and our driver only where one
- * of them depends on it. The kernel here compiles nothing; it notes what it is asked for.
+ * of them depends on it. The kernel here compiles nothing, and records the requests.
  */
 import { writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';

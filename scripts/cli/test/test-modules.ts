@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The modules of a test: compiles their folders, adds what they depend on (our driver, modules of
- * the kernel), nothing else, and puts all in an order in which the guest can load them. Called by
+ * The modules of a test: compiles their folders, adds only their dependencies (our driver, modules
+ * of the kernel), and sorts all into an order in which the guest can load them. Called by
  * test-job.ts and `vuhca run`.
  */
 import { existsSync, statSync } from 'node:fs';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Reports of `vuhca test` about results and faults: exit status, screen, TAP and JUnit. Other
- * readers (tap-parser, tap) take what is written.
+ * readers (tap-parser, tap) accept the output.
  */
 
 import t from 'tap';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The runs of `vuhca test --seeds N`, their adapters, and how one of them is repeated. */
+/** The runs of `vuhca test --seeds N`, their adapters, and the command that repeats one of them. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The promises of docs/WRITING-DRIVERS.md: its programs are taken out of it and tested by its
- * commands, and each of its eleven questions has a command that runs.
+ * The promises of docs/WRITING-DRIVERS.md: its programs are extracted and tested by its commands,
+ * and each of its eleven questions has a command that runs.
  */
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

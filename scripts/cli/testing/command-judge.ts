@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Judges the sentences of `vuhca trace show` about the way of a command to its launch, and about
- * what event queues do beside their entries, by the log of the model. story-judge.ts has the
+ * the actions of event queues beside their entries, by the log of the model. story-judge.ts has the
  * others.
  */
 import { one, type Rule } from './judged-line.ts';

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A relay before a control socket, which notes when a page asks for a state and what the adapter
- * says it has spent until then. Called by tests of what pages cost.
+ * A relay before a control socket, which records the time of each request of a page for a state,
+ * and the time that the adapter reports to have spent by then. Called by tests of the cost of
+ * pages.
  */
 import { connect, createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';

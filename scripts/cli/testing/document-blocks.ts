@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The blocks of the documents, fenced or indented, and the one place where each is shown to be
- * right: a test that runs it, or the reason why none can. documents.test.ts checks both.
+ * The blocks of the documents, fenced or indented, and the evidence that each is right: a test that
+ * runs it, or the reason why none can. documents.test.ts checks both.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Reader of the links and citations between documents: links of a page, its headings with their
- * anchors, its prose, and the citations of pages in the text of any file. Pure, but for
+ * anchors, its prose, and the citations of pages in the text of any file. Pure, except for
  * `listFiles`. Called by document-links.test.ts.
  */
 import { readdirSync } from 'node:fs';

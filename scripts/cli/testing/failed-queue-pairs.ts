@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Queue pairs that failed, for tests of the screens that tell why. */
+/** Failed queue pairs, for tests of the screens that show the reason. */
 import { listQueuePairs, type QueuePairReport } from '../../../device/process/reports/queue-pair-report.ts';
 import { AdapterFixture } from '../../../device/rig/fixtures/adapter-fixture.ts';
 import { connect } from '../../../device/rig/fixtures/connected-fixture.ts';

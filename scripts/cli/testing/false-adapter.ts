@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A control socket behind which there is no adapter, or one that behaves badly: for tests of what
- * commands do then. It answers the first requests of a connection truly, and then misbehaves.
+ * A control socket without an adapter, or with a misbehaving one, for tests of the reaction of
+ * commands. It answers the first requests of a connection correctly, and then misbehaves.
  */
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Test } from 'tap';

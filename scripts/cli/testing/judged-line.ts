@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A line of `vuhca trace show` as its judges see it, and how they find its facts. Tests only. */
+/**
+ * A line of `vuhca trace show` in the form for its judges, and the search for its facts. Tests
+ * only.
+ */
 import type { Fact, ModelLog } from './model-log.ts';
 
 /** A line of one end: adapter time, and the block of the end, if there is one. */

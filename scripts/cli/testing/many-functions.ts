@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A `vuhca device --functions N` with what tests ask of it. Called by functions.test.ts and
+ * A `vuhca device --functions N`, with helpers for tests. Called by functions.test.ts and
  * functions.long.ts.
  */
 import { readdirSync } from 'node:fs';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the units of an adapter do, as calls of the units themselves show it: packets at ports,
- * states of requesters, entries of queues in guest memory, vectors at the host. It uses neither
- * traces nor timeline, so it can judge what `vuhca trace show` tells of them. Tests only.
+ * Log of the actions of an adapter's units, taken from calls of the units themselves: packets at
+ * ports, states of requesters, entries of queues in guest memory, vectors at the host. It uses
+ * neither traces nor timeline, so it can judge the output of `vuhca trace show`. Tests only.
  */
 
 import type { DriverCompletionQueue } from '../../../device/rig/driver/completion-queue.ts';

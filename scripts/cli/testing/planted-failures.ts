@@ -2,7 +2,7 @@
 /**
  * Faults that are planted in a process of `vuhca device` where no test of a unit can reach: a
  * timer, a promise, an event of a socket, the clock of the pump. A module that Node loads first
- * plants them, so the command has nothing for it.
+ * plants them, so the command itself needs no support.
  */
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The stage of a scripted situation for `vuhca trace show`: two connected QPs on one adapter, of
- * which one sends to the other. situations.ts and share-situations.ts play on it.
+ * The stage of a scripted situation for `vuhca trace show`: two connected QPs on one adapter, one
+ * of which sends to the other. situations.ts and share-situations.ts use it.
  */
 
 import type { ScheduledFault } from '../../../device/fabric/link/link-options.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Runs a command line in this process, as main.ts does: for tests of many calls, each of which
- * would cost a process. Calls may run at the same time; what they print is told apart. A call with
+ * would cost a process. Calls may run at the same time; their outputs are kept apart. A call with
  * variables of its own changes the environment of this process, so it must be the only one.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The stories of the scripted situations, word for word: texts in stories/, where a line `# NAME`
- * begins the story of a situation. Each was compared with what the situation does;
- * trace-stories.test.ts compares what `vuhca trace show` tells now.
+ * begins the story of a situation. Each was checked against the events of the situation;
+ * trace-stories.test.ts compares them with the present output of `vuhca trace show`.
  */
 import { readFileSync } from 'node:fs';
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Judges what is no single sentence of `vuhca trace show`: the counts of a headline, the order of
- * the packets, and losses that no story tells, by the log of the model (model-log.ts). Tests only.
+ * Judges the parts of `vuhca trace show` that are no single sentence: the counts of a headline, the
+ * order of the packets, and losses that no story tells, by the log of the model (model-log.ts).
+ * Tests only.
  */
 import { OpcodeFlag, opcodeFlags } from '../../../protocol/infiniband/opcodes.ts';
 import type { TraceBlock } from '../../../protocol/layout/gen/trace-block.gen.ts';

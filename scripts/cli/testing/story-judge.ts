@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Judges each sentence of `vuhca trace show` by the log of the model (model-log.ts): a sentence
- * needs a fact of its time. Sentences that it does not know are wrong, too. Tests only.
+ * needs a fact of its time. Unknown sentences are wrong, too. Tests only.
  */
 
 import { AethKind, bthOpcodeName, nakCodeName } from '../../../protocol/infiniband/gen/values.gen.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A machine whose adapters are observed, for stories of `vuhca trace show`: every QP is traced, and
- * time passes with every look at the clock. Used by trace-stories.test.ts.
+ * time advances with every read of the clock. Used by trace-stories.test.ts.
  */
 
 import { Fabric } from '../../../device/fabric/link/fabric.ts';

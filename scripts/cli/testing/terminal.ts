@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Runs the lines of a document as they stand there, in a folder of a test. Only ports and paths
- * that tests cannot share are replaced. Called by the tests of documents.
+ * Runs the lines of a document unchanged, in a folder of a test. Only ports and paths that tests
+ * cannot share are replaced. Called by the tests of documents.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, symlinkSync } from 'node:fs';

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Scripted situations for `vuhca trace show` in which something waits, is refused or comes to
- * nothing: pages, credits, READs, moderation, resets, wrong keys. situations.ts names them among
- * the others.
+ * Scripted situations for `vuhca trace show` with waits, refusals and losses: pages, credits,
+ * READs, moderation, resets, wrong keys. situations.ts names them among the others.
  */
 import { cqPayload } from '../../../device/rig/driver/payloads.ts';
 import { AdapterFixture } from '../../../device/rig/fixtures/adapter-fixture.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A guest of `vuhca run` that waits until something ends it, and what commands and signals do then.
- * Called by tests of the command.
+ * A guest of `vuhca run` that waits until it is ended, with helpers for commands and signals during
+ * the wait. Called by tests of the command.
  */
 import { readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The properties of a link with faults, delay or a rate of its own, in words short enough to stand
- * on the link in a picture. Options of device/fabric/link/link-options.ts that the file does not
- * set are left out. Called by topology-picture.ts.
+ * The properties of a link with faults, delay or a rate of its own, in words short enough for a
+ * label on the link in a picture. Options of device/fabric/link/link-options.ts that the file does
+ * not set are left out. Called by topology-picture.ts.
  */
 import type { FaultyLinkOptions } from '../../../device/fabric/link/link-options.ts';
 

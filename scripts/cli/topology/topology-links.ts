@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The links of a topology file (docs/TOPOLOGY.md): reads them, and gives free ports to ends that
- * name a switch alone. `topology-file.ts` calls it.
+ * The links of a topology file (docs/TOPOLOGY.md): reads them, and assigns free ports to ends that
+ * name only a switch. `topology-file.ts` calls it.
  */
 import { resolve } from 'node:path';
 import {

@@ -2,7 +2,7 @@
 /**
  * Two processes with a subnet manager each, joined by a socket link between their switches: one
  * manager stays master, LIDs that both had given change, and ports are active again. With equal
- * GUIDs the subnets stay apart, and a counter says why.
+ * GUIDs the subnets stay apart, and a counter shows the reason.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

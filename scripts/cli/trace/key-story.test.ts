@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The story of a request that changes a key of a device of mlx5 says what the key stands for. */
+/** The story of a request that changes a key of an mlx5 device tells the new meaning of the key. */
 import t from 'tap';
 import { TraceObserver } from '../../../device/process/trace/trace-observer.ts';
 import { ThreeKinds } from '../../../device/rig/mixed/three-kinds.ts';

@@ -2,7 +2,7 @@
 /**
  * Draws the events of one message as a sequence diagram in SVG: a line for each end, an arrow for
  * each packet, a cross where one was lost, a bar for each wait. Colours follow the reader's scheme;
- * shapes and words say the same without them. `vuhca trace show --ladder` writes it.
+ * shapes and words carry the same information. `vuhca trace show --ladder` writes it.
  */
 
 import type { Point } from '../../picture/area.ts';

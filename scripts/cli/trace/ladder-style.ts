@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The look of the sequence diagrams of `vuhca trace show --ladder`, in a light and a dark scheme.
- * Colours and font are those of all pictures (scripts/picture); dashes and crosses say the same.
- * They stand in the rules themselves, so viewers without variables of CSS read them as well.
+ * Colours and font are those of all pictures (scripts/picture); dashes and crosses carry the same
+ * information. The rules contain the values themselves, so viewers without CSS variables work as
+ * well.
  */
 import { FONT, ROLES } from '../../picture/colours.ts';
 

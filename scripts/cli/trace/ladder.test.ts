@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The sequence diagram of `vuhca trace show --ladder`: each packet that was sent is there once,
- * with what became of it, on links with faults of many seeds; and the picture says it in words,
- * shapes and both schemes of colour.
+ * The sequence diagram of `vuhca trace show --ladder`: each packet that was sent appears once, with
+ * its fate, on links with faults of many seeds; and the picture shows it in words, shapes and both
+ * colour schemes.
  */
 import { readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The events of one message between its two ends, for a sequence diagram (IPCOM000010133D par. 1):
- * packets with what became of each, waits, and what both ends noted. Each comes from a step of a
+ * packets with the fate of each, waits, and the records of both ends. Each comes from a step of a
  * timeline. Pure; ladder-picture.ts draws them.
  */
 import { Step, type TimelineStep } from '../../../device/hca/function/timeline.ts';

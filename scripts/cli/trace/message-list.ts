@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The list of `vuhca trace show --messages`: a line for each message, or the same as data. Pure.
+ * The list of `vuhca trace show --messages`: a line for each message, or the same data as JSON.
+ * Pure.
  */
 import { requestName } from '../../../device/hca/function/request-opcodes.ts';
 import { Step } from '../../../device/hca/function/timeline.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The adapters of a replay by name, and traces of all their queue pairs and units, which the
- * recorded session need not have had. Used by `vuhca replay` and by `vuhca view`.
+ * The adapters of a replay by name, and traces of all their queue pairs and units, even if the
+ * recorded session had none. Used by `vuhca replay` and by `vuhca view`.
  */
 import { Fabric } from '../../../device/fabric/link/fabric.ts';
 import { Adapter } from '../../../device/hca/adapter/adapter.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The words of `vuhca trace show` for the steps of a message: its way to the launch, and how
- * software learns of its end. wire-text.ts has those of packets, trace-lines.ts orders them.
+ * The words of `vuhca trace show` for the steps of a message: its way to the launch, and the report
+ * of its end to software. wire-text.ts has those of packets, trace-lines.ts orders them.
  */
 import { requestName } from '../../../device/hca/function/request-opcodes.ts';
 import { Step, type TimelineStep } from '../../../device/hca/function/timeline.ts';

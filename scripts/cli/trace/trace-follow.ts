@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `vuhca trace read --follow`: prints messages that have ended, and steps, as they come, as JSON
- * lines. It goes on when traces begin or end, and ends with the adapter. trace-action.ts calls it.
+ * `vuhca trace read --follow`: prints ended messages, and steps, as they arrive, as JSON lines. It
+ * continues when traces begin or end, and ends with the adapter. trace-action.ts calls it.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { TimelineStep } from '../../../device/hca/function/timeline.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Two processes that are linked: `vuhca trace show --with` tells the story of a message whose other
- * side is in the other one, which is known by LID and QPN (both adapters have the same name and
- * number their QPs alike), and the recording of either replays without the other.
+ * side is in the other process, found by LID and QPN (both adapters have the same name and number
+ * their QPs alike), and the recording of either replays without the other.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

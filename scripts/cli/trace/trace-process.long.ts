@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The story of one `ibv_post_send` of a program that was not changed, in a guest with Debian's user
- * space: traced by the number of its process, shown by the number that it prints of its queue pair,
- * from the store to its collect page to the completion that it polls.
+ * The story of one `ibv_post_send` of an unmodified program, in a guest with Debian's user space:
+ * traced by the number of its process, shown by the queue pair number that it prints, from the
+ * store to its collect page to the completion that it polls.
  */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
@@ -18,7 +18,7 @@ const SCRIPT = 'process-trace.sh';
 const CASES = new URL('../../../guest-tests/cases/', import.meta.url);
 const MEMORY_MIB = 1024;
 
-// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+// The session ends a guest that falls silent; no other bound holds on a busy machine.
 t.setTimeout(0);
 
 t.test('a message of a process, from the store to the completion', async (t) => {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What `vuhca trace show` tells of scripted situations, word for word (IPCOM000010133D par. 1).
- * Each step is one of the message itself, also where another one comes first. Nothing is said that
- * the timeline does not show.
+ * The output of `vuhca trace show` for scripted situations, word for word (IPCOM000010133D par. 1).
+ * Each step belongs to the message itself, even where another message comes first. No sentence goes
+ * beyond the timeline.
  */
 import t from 'tap';
 import { type AdapterTrace, findOtherSide } from '../../../device/hca/trace/adapter-trace.ts';

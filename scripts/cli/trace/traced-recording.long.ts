@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Host and guest trace a guest's queue pairs while the session is recorded: tracing crosses the
- * seam, so the replay is identical, also one that traces all queue pairs itself
- * (IPCOM000010133D par. 1). The guest runs suites of the in-kernel tests.
+ * seam, so the replay is identical, even one that traces all queue pairs itself (IPCOM000010133D
+ * par. 1). The guest runs suites of the in-kernel tests.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The words of `vuhca trace show` for what happens to the packets of a message: sent, received,
- * lost, dropped or refused, and what a queue pair waits for. step-text.ts has the other steps.
+ * The words of `vuhca trace show` for the fate of the packets of a message (sent, received, lost,
+ * dropped or refused), and for the waits of a queue pair. step-text.ts has the other steps.
  */
 
 import { PacketLoss } from '../../../device/fabric/port/packet-loss.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The command line of each act makes the same request: bash splits it into words, the program of
- * `vuhca` performs them at a false control socket, and what arrives there is compared. Each command
- * of the control socket is an act or one that only reads.
+ * `vuhca` performs them at a false control socket, and the arriving requests are compared. Each
+ * command of the control socket is an act or only reads.
  */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';

@@ -2,7 +2,7 @@
 /**
  * The command lines of acts: for each request of the control socket that a page may make, the words
  * by which `vuhca` makes the same request. A request that no command line makes is refused, so the
- * line that a page shows is true. Pure; live-source.ts asks it.
+ * line that a page shows is true. Pure. Called by live-source.ts.
  */
 import { printable } from '../../../protocol/system/printable.mjs';
 import type { Act } from './view-protocol.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * How often a device may be asked so that pages cost it a small part of its time: an account that
- * fills at this rate and pays for what the device says it has spent. A full one pays for some
- * answers at once, so a first state comes at once. Pure; live-source.ts asks it.
+ * Limit on the requests to a device, so that pages cost it a small part of its time: an account
+ * that fills at this rate and pays the time that the device reports. A full account pays for some
+ * answers at once, so a first state arrives at once. Pure. Called by live-source.ts.
  */
 
 /**

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Places of real fabrics: nothing lies on anything else, each link ends at its boxes. */
+/** Layout of real fabrics: nothing overlaps, and each link ends at its boxes. */
 import t from 'tap';
 import { Random } from '../../../device/random.ts';
 import type { ManagedFabricPlan } from '../../../device/rig/fixtures/managed-fabric.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Lessons of a server of `vuhca view`: requests that name one are about it and no other source,
- * and each is opened once.
+ * Lessons of a server of `vuhca view`: requests that name a lesson are about it and no other
+ * source, and each is opened once.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';

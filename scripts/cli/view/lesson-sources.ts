@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Recordings of lessons as sources of `vuhca view`. Any page may open any lesson, whatever the
- * server shows besides: a lesson is opened by the first request that names it, and once.
- * view-server.ts asks for them.
+ * Recordings of lessons as sources of `vuhca view`. Any page may open any lesson, whatever else the
+ * server shows: the first request that names a lesson opens it, and only that one. Called by
+ * view-server.ts.
  */
 import type { RouteReport } from '../../../device/process/reports/route-report.ts';
 import { type OpenLesson, openLesson } from './lessons.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A running process as a source, over a real control socket in front of three adapters in simulated
- * time: states, stories and acts, polls only while somebody looks, and the end of the process.
+ * time: states, stories and acts, polls only while a page is open, and the end of the process.
  */
 import { join } from 'node:path';
 import t, { type Test } from 'tap';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A running process as the source of `vuhca view`, over its control socket. It asks for states only
- * while somebody looks, one request at a time, and so seldom that the device spends little of its
- * time for them (device-budget.ts).
+ * A running process as the source of `vuhca view`, over its control socket. It requests states only
+ * while a page is open, one at a time, and so rarely that the device spends little of its time on
+ * them (device-budget.ts).
  */
 import { type AdapterTrace, distinguishAdapters } from '../../../device/hca/trace/adapter-trace.ts';
 import { ControlClient } from '../../../device/process/control/control-client.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The overflow buffers of a replayed adapter. A replay has no guest memory, but the adapter itself
- * has written each doorbell that lies there (US 9,069,485 par. 28-29), so what it writes is kept as
- * long as the ring has it. `vuhca show overflow` reads it.
+ * has written each doorbell in the buffers (US 9,069,485 par. 28-29), so its writes are kept as
+ * long as the ring holds them. `vuhca show overflow` reads it.
  */
 import type { Adapter } from '../../../device/hca/adapter/adapter.ts';
 import type { OverflowBuffer } from '../../../device/hca/scheduler/overflow-buffer.ts';

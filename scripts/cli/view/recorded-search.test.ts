@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Conditions are found where a walk over all states finds them, forwards and backwards, from every
- * step and over every division of the recording into parts; what is no condition is refused.
+ * step and over every division of the recording into parts; texts that are no conditions are
+ * refused.
  */
 import t from 'tap';
 import { listQueuePairs } from '../../../device/process/reports/queue-pair-report.ts';

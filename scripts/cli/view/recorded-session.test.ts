@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The states of a recording are those of the session itself, in the words of a live process, and
- * looking at them changes nothing.
+ * reading them changes nothing.
  */
 import t from 'tap';
 import { Adapter } from '../../../device/hca/adapter/adapter.ts';

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A recording that is replayed step by step, with all that `vuhca view` shows of a moment: the
- * reports of a live process from the replayed adapters, the rows of `vuhca show`, and the stories
- * of messages. The process of replay-process.ts has one and copies it; tests use it directly.
+ * A recording that is replayed step by step, with everything that `vuhca view` shows of a moment:
+ * the reports of a live process from the replayed adapters, the rows of `vuhca show`, and the
+ * stories of messages. The process of replay-process.ts has one and copies it; tests use it
+ * directly.
  */
 
 import { Adapter } from '../../../device/hca/adapter/adapter.ts';

@@ -2,7 +2,7 @@
 /**
  * The processes that replay a recording: any moment of a session of a million steps, byte for byte
  * as a replay from the beginning shows it, in a small part of the time that this takes; bounded in
- * number and memory; and what happens when the file is damaged or a process ends.
+ * number and memory; and the reaction to a damaged file or the end of a process.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

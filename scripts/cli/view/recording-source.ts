@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A recording as the source of `vuhca view`: states and stories at any step, and steps by which a
- * condition comes to hold. The processes of ReplayFamily replay it.
+ * A recording as the source of `vuhca view`: states and stories at any step, and the steps at which
+ * a condition becomes true. The processes of ReplayFamily replay it.
  */
 import type { RouteReport } from '../../../device/process/reports/route-report.ts';
 import { checkCondition } from './recorded-search.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Searches of a checkpoint, whose process the test plays: progress is passed on, and a search that
- * is aborted has its copy killed, or is never asked for.
+ * Searches of a checkpoint, whose process the test plays: progress is passed on, and aborting a
+ * search kills its copy, or the search is never requested.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A process that keeps one state of a replay, behind its socket: it answers one request at a time.
- * ReplayFamily has them.
+ * A process that keeps one state of a replay, with its socket: it answers one request at a time.
+ * ReplayFamily has these.
  */
 import { createInterface } from 'node:readline';
 import type { Duplex } from 'node:stream';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The processes that replay a recording, as `vuhca view` sees them: how far they have come, and the
- * checkpoint that answers about a step. A checkpoint that is gone is replaced by the one before it.
- * RecordingSource asks.
+ * The processes that replay a recording, as `vuhca view` sees them: their progress, and the
+ * checkpoint that answers for a step. The previous checkpoint replaces one that is gone. Called by
+ * RecordingSource.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -2,9 +2,9 @@
 /**
  * The process that replays a recording for `vuhca view`. Private fields and closures of an adapter
  * cannot be saved, so a snapshot is a process: while this one replays, it leaves copies of itself
- * behind (fork.ts), each blocked on its socket. A copy that is asked for a later step copies itself
- * again; that copy makes the steps up to there, answers and ends. All processes end when the
- * sockets are closed. replay-family.ts starts it and asks.
+ * behind (fork.ts), each blocked on its socket. A copy that gets a request for a later step copies
+ * itself again; that copy performs the steps up to there, answers and ends. All processes end when
+ * the sockets are closed. replay-family.ts starts the process and sends the requests.
  */
 import { closeSync, readFileSync, readlinkSync, readSync, writeSync } from 'node:fs';
 import { RecordingDamage } from '../../../device/hosts/recording-format.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The stories of the messages of a queue pair, for the page of `vuhca view`: what `vuhca trace
- * show` tells of each, and what its ladder draws. From the traces of all adapters that were read,
- * so both ends are there when both are traced. Pure; sources of both kinds call it.
+ * The stories of the messages of a queue pair, for the page of `vuhca view`: the text of `vuhca
+ * trace show` for each, and the events of its ladder. Made from the traces of all adapters that
+ * were read, so both ends appear when both are traced. Pure; sources of both kinds call it.
  */
 import type { AdapterTrace, MessageEnd } from '../../../device/hca/trace/adapter-trace.ts';
 import { CompletionStatus, completionStatusName } from '../../../protocol/layout/gen/values.gen.ts';

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Who may ask the server of `vuhca view`: browsers and scripts of this machine that know its token.
- * Other users of the machine can reach the port, other sites can have a browser send requests to
- * it, and a name of their own can lead there (DNS rebinding). view-server.ts asks for each request.
+ * Access rules of the server of `vuhca view`: only browsers and scripts of this machine that know
+ * its token. Other users of the machine can reach the port, other sites can make a browser send
+ * requests to it, and a name of theirs can lead there (DNS rebinding). view-server.ts checks each
+ * request.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';

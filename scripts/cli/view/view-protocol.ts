@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the page of `vuhca view` and its server say to each other: paths, parameters and the JSON of
- * each answer. The page imports it, so it uses nothing of Node. Both kinds of sources, a running
- * process and a recording, answer the same requests.
+ * Protocol between the page of `vuhca view` and its server: paths, parameters and the JSON of each
+ * answer. The page imports it, so it uses nothing of Node. Both kinds of sources, a running process
+ * and a recording, answer the same requests.
  */
 
 import type { FabricReport } from '../../../device/process/reports/fabric-report.ts';

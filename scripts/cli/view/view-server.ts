@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The HTTP server of `vuhca view`, on 127.0.0.1 only: files of the page, and the requests of
- * view-protocol.ts, which it gives to a source. view-access.ts says who may ask. Sizes, connections
- * and streams are bounded. view-action.ts starts one.
+ * view-protocol.ts, which it passes to a source. view-access.ts has the access rules. Sizes,
+ * connections and streams are bounded. view-action.ts starts one.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A source of what `vuhca view` shows: a running process (live-source.ts) or a recording. The
- * server asks it and nothing else, so both look the same to the page. The types of requests and
+ * A source of the data that `vuhca view` shows: a running process (live-source.ts) or a recording.
+ * The server uses only this interface, so both look the same to the page. The types of requests and
  * answers are those of view-protocol.ts.
  */
 import type { RouteReport } from '../../../device/process/reports/route-report.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Streams of the server of `vuhca view`: their events, slow readers, and bounds that keep clients
- * from taking much.
+ * Streams of the server of `vuhca view`: their events, slow readers, and bounds on the resources of
+ * clients.
  */
 import { once } from 'node:events';
 import { connect } from 'node:net';

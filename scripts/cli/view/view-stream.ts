@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A stream of states to one page, as server-sent events (the WHATWG's HTML, section 9.2). A reader
- * that does not keep up is no looker: the stream asks its source for nothing until all is taken, so
- * neither memory nor the device pays for it. view-server.ts makes one for each.
+ * A stream of states to one page, as server-sent events (the WHATWG's HTML, section 9.2). For a
+ * reader that does not keep up, the stream requests nothing from its source until all data are
+ * taken, so neither memory nor the device pays for it. view-server.ts makes one for each.
  */
 import type { ServerResponse } from 'node:http';
 import { STREAM_HZ, type ViewQuery, type ViewState } from './view-protocol.ts';

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A source whose states the test makes, and what it was asked for. Tests of the server use it. */
+/**
+ * A source whose states the test makes, with the requests that it got. Tests of the server use it.
+ */
 import { once } from 'node:events';
 import type { FabricReport } from '../../../../device/process/reports/fabric-report.ts';
 import type { RouteReport } from '../../../../device/process/reports/route-report.ts';

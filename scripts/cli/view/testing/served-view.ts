@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A server of `vuhca view` with a false source, and clients that send what they will. */
+/** A server of `vuhca view` with a false source, and clients that send arbitrary requests. */
 import { once } from 'node:events';
 import { type IncomingHttpHeaders, type IncomingMessage, type RequestOptions, request } from 'node:http';
 import { connect } from 'node:net';

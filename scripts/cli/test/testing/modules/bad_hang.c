@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* A module whose load waits for what never comes. */
+/* A module whose load waits forever. */
 #include <linux/completion.h>
 #include <linux/module.h>
 
