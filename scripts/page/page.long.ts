@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The page in Chromium, on a server without a process (testing/false-server.ts): fabric, ways,
- * hands, time, hostile strings, the end of a process, keys, small windows, and what a frame costs.
+ * hands, time, hostile strings, the end of a process, keys, small windows, and the cost of a frame.
  */
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The pictures of the page in docs/pictures/view, taken from lessons in Chromium, light and dark.
- * Each must show what its name says, and stay small; they are not compared, because browsers draw
- * letters differently. `VUHCA_SCREENSHOTS=write` renews them.
+ * Each must show the subject of its name, and stay small; they are not compared, because browsers
+ * draw letters differently. `VUHCA_SCREENSHOTS=write` renews them.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

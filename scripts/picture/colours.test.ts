@@ -2,7 +2,7 @@
 /**
  * The colours of pictures, as readers with any colour vision see them on light and dark pages. The
  * matrices are those of Machado, Oliveira and Fernandes (2009) for complete deficiencies, over
- * linear RGB; distances are those of CIELAB, of which 2.3 is the least that is noticed.
+ * linear RGB; distances are those of CIELAB, in which 2.3 is the least noticeable difference.
  */
 import t from 'tap';
 import { COLOURS, ROLES, SERIES } from './colours.ts';

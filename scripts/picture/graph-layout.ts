@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Places a graph in columns from left to right, or in rows, by the Eclipse Layout Kernel (elkjs),
- * with room for every text and a way of its own for every link. The library is loaded by the first
- * picture. Called by draw-graph.ts and scripts/cli/view.
+ * with room for every text and a separate route for every link. The first picture loads the
+ * library. Called by draw-graph.ts and scripts/cli/view.
  */
 import type { ElkExtendedEdge, ElkNode } from 'elkjs/lib/elk-api.js';
 import type { Area, Point } from './area.ts';

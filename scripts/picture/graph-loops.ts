@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Links between two ports of one node. The layout sees a node in the place of their text, with a
- * link to each of the two ports, so that it has room as everything else has. Called by
+ * Links between two ports of one node. The layout sees a node in place of their text, with a link
+ * to each of the two ports, so that the text gets room like everything else. Called by
  * graph-layout.ts.
  */
 import type { ElkExtendedEdge, ElkNode, ElkShape } from 'elkjs/lib/elk-api.js';

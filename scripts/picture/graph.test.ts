@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Graphs of any shape: nothing lies on anything else, and the same graph gives the same file. */
+/** Graphs of any shape: nothing overlaps, and the same graph gives the same file. */
 import t from 'tap';
 import { Random } from '../../device/random.ts';
 import { drawGraph } from './draw-graph.ts';

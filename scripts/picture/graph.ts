@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Graphs of nodes with numbered ports and of links between them, as plain data: what topology.ts
- * and fabric pictures of scripts/cli describe, and draw-graph.ts draws.
+ * Graphs of nodes with numbered ports and of links between them, as plain data, which topology.ts
+ * and fabric pictures of scripts/cli describe and draw-graph.ts draws.
  */
 
 export type NodeKind = 'switch' | 'adapter' | 'personality' | 'outside';

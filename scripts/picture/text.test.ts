@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Text of pictures: its width, where lines end, and what XML gets. */
+/** Text of pictures: its width, its line breaks, and its XML. */
 import t from 'tap';
 import { escapeXml, measureText, tieUnits, wrapText } from './text.ts';
 

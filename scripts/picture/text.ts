@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Text in pictures: how wide it is without a font at hand, where it may be broken, and how it is
- * written in XML. Called by graphs and plots.
+ * Text in pictures: its estimated width without a font, its line breaks, and its XML. Called by
+ * graphs and plots.
  */
 import { printable } from '../../protocol/system/printable.mjs';
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The plot of `npm run bench -- fabric`: what sweeps of the subnet manager cost and how much memory
- * a fabric takes, over its adapters, a line for the trees of each number of levels. Its title says
- * how the time grows. Called by pictures.ts.
+ * The plot of `npm run bench -- fabric`: the cost of sweeps of the subnet manager and the memory of
+ * a fabric, over its adapters, with a line for the trees of each number of levels. Its title states
+ * the growth of the time. Called by pictures.ts.
  */
 import type { FabricFigure } from '../bench/fabric-figure.ts';
 import { LABEL_DISTANCE } from '../plot/label-sides.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run pictures`: draws all pictures of docs/pictures. Plots are of measurements that are kept;
- * the demonstrations write new ones with `--data`.
+ * `npm run pictures`: draws all pictures of docs/pictures. Plots show stored measurements; the
+ * demonstrations write new ones with `--data`.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The pictures of docs/pictures by name, each drawn by the function that draws it for users: plots
- * of measurements that are kept beside this file, and pictures of topologies. The same sources give
- * the same files. Called by main.ts and by the test.
+ * of measurements that are stored beside this file, and pictures of topologies. The same sources
+ * give the same files. Called by main.ts and by the test.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

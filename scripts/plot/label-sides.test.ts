@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Sides of labels: as wanted, the other one, none; random points with seeds. */
+/** Sides of labels: the preferred one, the other one, none; random points with seeds. */
 import t from 'tap';
 import { Random } from '../../device/random.ts';
 import { chooseSides, LABEL_DISTANCE, type LabelledPoint } from './label-sides.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Decides on which side of its point a label stands, so that it hides no mark and no other label,
- * or that it is left out. Pure; called by plots whose lines come near each other.
+ * Chooses the side of its point for a label, so that it hides no mark and no other label, or leaves
+ * the label out. Pure; called by plots with lines close to each other.
  */
 
 /** A point of one of several lines, all at about the same place of the other axis. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Encodings (Vega-Lite) that tell series from each other by colour, by dashes and by the shape of
- * points, so that a reader needs only one of them. Called by the plots.
+ * Encodings (Vega-Lite) that distinguish series by colour, by dashes and by the shape of points,
+ * any one of which suffices. Called by the plots.
  */
 import { SERIES } from '../picture/colours.ts';
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The bundled page: small, and fit for the strictest Content-Security-Policy. */
+/** The bundled page is small, and suits the strictest Content-Security-Policy. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

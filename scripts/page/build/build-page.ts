@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The page of `vuhca view` as files for its server: one document, one script, one style sheet, and
- * nothing inline, so that the strictest Content-Security-Policy fits. A clone bundles them from
+ * nothing inline, so that it suits the strictest Content-Security-Policy. A clone bundles them from
  * scripts/page when the server starts; an archive has them in dist/view, where main.ts wrote them.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';

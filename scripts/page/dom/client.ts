@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Requests of the page to its server (scripts/cli/view/view-protocol.ts). Nothing of the server's
- * answers is ever made into markup.
+ * Requests of the page to its server (scripts/cli/view/view-protocol.ts). No part of the server's
+ * answers ever becomes markup.
  */
 import type { RouteReport } from '../../../device/process/reports/route-report.ts';
 import {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Keys of the page: single characters, which do nothing while somebody writes into a field. */
+/** Keys of the page: single characters, which have no effect while a field has the focus. */
 
 const FIELDS: readonly string[] = ['INPUT', 'TEXTAREA', 'SELECT'];
 

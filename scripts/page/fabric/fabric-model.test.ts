@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What the page draws of real fabrics: states of links, loads, drops, the wiring, the way. */
+/** The page's model of real fabrics: states of links, loads, drops, wiring, routes. */
 import t from 'tap';
 import { DropCause } from '../../../device/fabric/switch/drop-causes.ts';
 import { reportRoute } from '../../../device/process/reports/route-report.ts';

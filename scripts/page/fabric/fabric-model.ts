@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A fabric as the page draws it: nodes by name, links with the load, the errors and the state of
- * both ends. Made anew from each state; fabric-view.tsx draws it. Pure.
+ * both ends. Each state gives a new model; fabric-view.tsx draws it. Pure.
  */
 import type { FabricLayout, ViewState } from '../../cli/view/view-protocol.ts';
 import { gigabitsOf } from '../../picture/link-rate.ts';

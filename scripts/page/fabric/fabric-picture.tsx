@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The picture of a fabric: boxes of switches with their adapters, links with state and load. State
- * is told by dashes as well as by colour, load by the width of a line. Nodes are buttons.
+ * The picture of a fabric: boxes of switches with their adapters, links with state and load. Dashes
+ * as well as colours show states, and the width of a line its load. Nodes are buttons.
  */
 import { memo } from 'preact/compat';
 import type { FabricLayout } from '../../cli/view/view-protocol.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The fabric: its picture, and beside it what the reader points at or has chosen, the way between
- * two chosen nodes, or else the fabric as a whole with its subnet managers.
+ * The fabric: its picture, and beside it the part that the reader points at or has chosen, the
+ * route between two chosen nodes, or otherwise the fabric as a whole with its subnet managers.
  */
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { RouteReport } from '../../../device/process/reports/route-report.ts';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Forms make requests for which there is a command line, and none while a field is empty. */
+/** Forms make requests that a command line can make, and none while a field is empty. */
 import t from 'tap';
 import { FORMS, formsFor, type Values } from './acts.ts';
 import { previewLine } from './preview.ts';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a reader can do on the page, as forms: the fields of each, and the request of the control
+ * Actions of a reader on the page, as forms: the fields of each, and the request of the control
  * socket that they make. Pure; hands-view.tsx shows the forms.
  */
 import type { Act } from '../../cli/view/view-protocol.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Hands: what the control socket can do, as forms. Each shows the command line that does the same,
- * before and after. Only shown where the page may act.
+ * Hands: the actions of the control socket, as forms. Each shows the command line that does the
+ * same, before and after. Only shown where the page may act.
  */
 import { useState } from 'preact/hooks';
 import type { ActAnswer, ViewState } from '../../cli/view/view-protocol.ts';

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The command line of an act before it is made, as the server will say it afterwards. Pure. */
+/**
+ * The command line of an act before it is performed, as the server will give it afterwards. Pure.
+ */
 import { describeAct } from '../../cli/view/act-lines.ts';
 import type { Act } from '../../cli/view/view-protocol.ts';
 

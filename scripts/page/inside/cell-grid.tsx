@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A grid of cells in SVG. Arrow keys move along the cells as along a slider; the cell that they
- * have reached, or the one under the pointer, is told in words beside the name of the grid.
+ * A grid of cells in SVG. Arrow keys move along the cells as along a slider; words beside the name
+ * of the grid describe the selected cell, or the one under the pointer.
  */
 import { useState } from 'preact/hooks';
 import { type CellLayout, cellAt, drawCells, hasTexts, layOutCells, moveTo, placeOf } from './cells.ts';

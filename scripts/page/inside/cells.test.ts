@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Places and shapes of cells: for each number of cells every cell is found where it is drawn. */
+/** Places and shapes of cells: for each number of cells every cell is found at its place. */
 import t from 'tap';
 import { cellAt, drawCells, GAP, layOutCells, moveTo, placeOf } from './cells.ts';
 import type { Cell } from './picture.ts';

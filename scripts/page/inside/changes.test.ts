@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What differs between two states of a busy adapter, and rates from its sums. */
+/** Differences between two states of a busy adapter, and rates from its sums. */
 import t from 'tap';
 import { findChanges, findRates, keyOfCell } from './changes.ts';
 import { describeInside } from './inside.ts';

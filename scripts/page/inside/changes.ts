@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What differs between two states of a unit: names of facts and meters, and cells of tables. Rows
- * are compared by their keys, so a row that comes or goes marks no other one. `UnitBox` calls it.
+ * Differences between two states of a unit: names of facts and meters, and cells of tables. Rows
+ * are compared by their keys, so an added or removed row marks no other one. `UnitBox` calls it.
  */
 import type { Fact, Flow, Meter, Picture, Table, Unit } from './picture.ts';
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The picture of an adapter in Chromium, from states of adapters of the rig: every unit, cells told
- * by pointer and keys, one function of several, the adapter with all it can have at 10 Hz, and
+ * The picture of an adapter in Chromium, from states of adapters of the rig: every unit, cells
+ * described by pointer and keys, one function of several, the largest adapter at 10 Hz, and
  * personalities, in every size of window. Beside it, stories of messages as diagrams.
  */
 import type { Page } from 'playwright-core';

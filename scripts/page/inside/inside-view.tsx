@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The picture of an adapter from inside: units in the order of the way of a command, arrows with
- * what moves along them, rates over the last minute. Where there are several functions, one can be
+ * the traffic along them, rates over the last minute. Where there are several functions, one can be
  * chosen. The shell of the page gives it each state and the one before.
  */
 import { useRef, useState } from 'preact/hooks';

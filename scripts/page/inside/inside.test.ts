@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The picture of an adapter, from states that adapters of this process made: each unit says what
- * the adapter holds, whatever the load, and a personality has the units of its report.
+ * The picture of an adapter, from states that adapters of this process made: each unit shows the
+ * adapter's state, whatever the load, and a personality has the units of its report.
  */
 import t from 'tap';
 import { planStores, storeCollected } from '../../../device/rig/driver/collect-writer.ts';

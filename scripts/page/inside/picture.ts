@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the picture of an adapter consists of: units in the order of the way of a command
+ * The parts of the picture of an adapter: units in the order of the way of a command
  * (docs/ARCHITECTURE.md), each with numbers, meters, cells and tables. The functions of this folder
- * make it from a ViewState, and components draw it; a unit says nothing of its look.
+ * make it from a ViewState, and components draw it; a unit does not determine its look.
  */
 import type { ViewRow, ViewState } from '../../cli/view/view-protocol.ts';
 import type { Citation } from './citations.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Messages, doorbells (completions of a personality) and interrupts per second over the last minute
- * of adapter time, from states as they come. A time that goes back, as a recording's can, starts
- * anew. `RateCharts` draws them.
+ * of adapter time, from states as they arrive. A time that goes back, as in a recording, starts a
+ * new minute. `RateCharts` draws them.
  */
 import type { ViewState } from '../../cli/view/view-protocol.ts';
 import { sumOf } from './picture.ts';

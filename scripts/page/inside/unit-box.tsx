@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * One unit of the picture: its numbers, meters, cells and tables. Numbers that differ from the
- * state before are marked. All words are text nodes, whoever wrote them.
+ * state before are marked. All words are text nodes, whatever their source.
  */
 import { CellGrid } from './cell-grid.tsx';
 import { findChanges, keyOfCell, type UnitChanges } from './changes.ts';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A lesson beside what it is about: the stop that is shown, its sentences, and ways to others. */
+/** A lesson beside its subject: the present stop, its sentences, and links to other stops. */
 import type { Lesson } from '../../cli/view/lesson.ts';
 
 interface LessonPanelProps {

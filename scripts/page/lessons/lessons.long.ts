@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Lessons in Chromium, on the server of `vuhca view`: one click starts one, buttons and slider move
- * between its stops, and the page shows the adapter and the part that a stop is about.
+ * Lessons in Chromium, on the server of `vuhca view`: one click starts a lesson, buttons and slider
+ * move between its stops, and the page shows the adapter and the part to which a stop refers.
  */
 import type { Page } from 'playwright-core';
 import t, { type Test } from 'tap';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The lesson of the session, if it has one: the stop that is shown, and the move to another one. A
- * lesson begins at its first stop. shell.tsx calls it.
+ * The lesson of the session, if it has one: the present stop, and the move to another one. A lesson
+ * begins at its first stop. shell.tsx calls it.
  */
 import { useEffect } from 'preact/hooks';
 import { type Lesson, type LessonPart, stopAt } from '../../cli/view/lesson.ts';

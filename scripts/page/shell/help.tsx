@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The keys of the page, and what the marks of its pictures mean. Opened by `?`. */
+/** The keys of the page, and the meaning of the marks in its pictures. Opened by `?`. */
 import { useEffect, useRef } from 'preact/hooks';
 import type { ViewSession } from '../../cli/view/view-protocol.ts';
 import type { Tab } from './tab.tsx';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The states of about the last second, whatever times come. */
+/** The states of about the last second, for arbitrary times. */
 import t from 'tap';
 import { Random } from '../../../device/random.ts';
 import type { ViewState } from '../../cli/view/view-protocol.ts';

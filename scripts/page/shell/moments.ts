@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The latest states of a running process, as far back as loads and rates are reckoned. Pure;
+ * The latest states of a running process, as far back as loads and rates are computed. Pure;
  * use-view.ts fills it.
  */
 import type { ViewState } from '../../cli/view/view-protocol.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The frame of the page: what is looked at, its time, the connection, the tabs with their keys, and
- * below them the bar of a recording.
+ * The frame of the page: its subject and time, the connection, the tabs with their keys, and below
+ * them the bar of a recording.
  */
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { ViewQuery, ViewSession } from '../../cli/view/view-protocol.ts';

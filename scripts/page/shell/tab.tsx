@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A view of the page, and what the shell gives it. tabs.tsx has all of them. */
+/** A view of the page, and its inputs from the shell. tabs.tsx has all of them. */
 import type { ComponentChildren } from 'preact';
 import type { ViewQuery, ViewSession } from '../../cli/view/view-protocol.ts';
 import type { View } from './use-view.tsx';

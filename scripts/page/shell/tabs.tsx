@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The views of the page, in the order of their keys: what each asks the server for and shows. */
+/**
+ * The views of the page, in the order of their keys: the data that each requests from the server,
+ * and its content.
+ */
 import type { ViewSession, ViewState } from '../../cli/view/view-protocol.ts';
 import { FabricView } from '../fabric/fabric-view.tsx';
 import { HandsView } from '../hands/hands-view.tsx';

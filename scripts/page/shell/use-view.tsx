@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The state of the page: the session, the state that is shown, and what moves it: the stream of a
- * running process, or the step of a recording. shell.tsx has the only one.
+ * The state of the page: the session, the present state, and the source of its changes: the stream
+ * of a running process, or the step of a recording. shell.tsx has the only one.
  */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { ViewQuery, ViewSession, ViewState } from '../../cli/view/view-protocol.ts';

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Words of stories that an adapter of this process told: columns, outcomes, and the one chosen. */
+/**
+ * Words of stories that an adapter of this process told: columns, outcomes, and the chosen story.
+ */
 import t from 'tap';
 import { playExample } from '../../cli/testing/example-ladder.ts';
 import { makeLadder } from '../../cli/trace/ladder.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The words of stories (view-protocol.ts): lines of `vuhca trace show` in their columns, and which
- * story is which when the list is read again. Pure; `StoryView` calls it.
+ * The words of stories (view-protocol.ts): lines of `vuhca trace show` in their columns, and the
+ * identity of stories when the list is read again. Pure; `StoryView` calls it.
  */
 import type { Story, StoryList } from '../../cli/view/view-protocol.ts';
 

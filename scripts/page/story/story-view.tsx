@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The messages of a traced queue pair: pick one, and see it at both ends as a sequence diagram with
- * the sentences of `vuhca trace show`. Of a running process the list is read again as time goes on.
+ * the sentences of `vuhca trace show`. For a running process the list is read repeatedly.
  */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Story, StoryList } from '../../cli/view/view-protocol.ts';

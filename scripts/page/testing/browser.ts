@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Chromium without a window for tests of the page: each page that is opened notes what went wrong
- * in it, and every host that it asked. Called by tests named *.long.ts.
+ * Chromium without a window for tests of the page: each open page records its errors, and every
+ * host that it contacted. Called by tests named *.long.ts.
  */
 import { type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import type { Test } from 'tap';

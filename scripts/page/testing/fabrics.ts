@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Fabrics of real switches and adapters under a real subnet manager, in simulated time, with their
- * reports: what the false server of the page shows. Called by tests of the page and its server.
+ * reports: the content of the false server of the page. Called by tests of the page and its server.
  */
 import { type FabricReport, reportFabric } from '../../../device/process/reports/fabric-report.ts';
 import { reportManagers } from '../../../device/process/reports/manager-report.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a server of the page answers, from fabrics of the rig (fabrics.ts): a live one whose links
- * are busy at random, with an adapter that works, or the recording of a subnet manager that
- * configures its subnet, with one state for each step. false-server.ts serves it.
+ * Answers of a server of the page, from fabrics of the rig (fabrics.ts): a live one whose links are
+ * busy at random, with an adapter that works, or the recording of a subnet manager that configures
+ * its subnet, with one state for each step. false-server.ts serves it.
  */
 import { reportRoute } from '../../../device/process/reports/route-report.ts';
 import { Random } from '../../../device/random.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Two moments side by side: the one that the reader has marked and the one that is shown, as
- * pictures of the fabric and a table of everything that differs.
+ * Two moments side by side: the moment that the reader has marked and the present one, as pictures
+ * of the fabric and a table of everything that differs.
  */
 import { useMemo, useState } from 'preact/hooks';
 import type { ViewState } from '../../cli/view/view-protocol.ts';

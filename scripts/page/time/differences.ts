@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What differs between two states, as rows of a table: the fabric by node and port, the links, the
+ * Differences between two states, as rows of a table: the fabric by node and port, the links, the
  * adapter by its counters, the rows of views by their keys. Pure; compare-view.tsx shows them.
  */
 import type { ViewState } from '../../cli/view/view-protocol.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Searches of the page in Chromium, which take as long as the test wants: how far one has come, its
- * end by the reader and by a page that is closed.
+ * Searches of the page in Chromium, whose length the test determines: progress, and the end by the
+ * reader and by a page that is closed.
  */
 import t from 'tap';
 import { FalseSource, stateAt } from '../../cli/view/testing/false-source.ts';

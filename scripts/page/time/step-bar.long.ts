@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The page of a real process that stands still, in Chromium: steps by buttons and keys, runs to a
- * condition, what others move meanwhile, and a page that may only look.
+ * condition, moves of others meanwhile, and a read-only page.
  */
 import { join } from 'node:path';
 import t, { type Test } from 'tap';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The steps of a running process that was started to stand still (docs/VIEW.md): buttons, a
- * condition to run to, where it stands, and the command line of the last move.
+ * The steps of a running process that was started stepwise (docs/VIEW.md): buttons, a condition to
+ * run to, the present position, and the command line of the last move.
  */
 import { useState } from 'preact/hooks';
 import type { ActAnswer, ViewState } from '../../cli/view/view-protocol.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Finds faults in the layout of a graph, as sentences: boxes or texts on each other, links that lie
- * on each other, pass through a box or behind the text of another link, and port numbers that are
- * not at their ends. Called by tests of pictures.
+ * Finds faults in the layout of a graph, as sentences: boxes or texts that overlap, links that
+ * overlap, pass through a box or behind the text of another link, and port numbers that are not at
+ * their ends. Called by tests of pictures.
  */
 import type { Area, Point } from '../area.ts';
 import type { GraphLayout, PlacedLink } from '../graph-layout.ts';

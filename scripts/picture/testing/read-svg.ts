@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Where the texts of an SVG stand, and which of them lie on each other or outside the page. Knows
- * the SVG that our pictures consist of: groups, `translate`, `rotate`, lines of text as `tspan`.
- * Called by the tests of pictures.
+ * Places of the texts of an SVG, and those that overlap or lie outside the page. Reads the SVG of
+ * our pictures: groups, `translate`, `rotate`, lines of text as `tspan`. Called by the tests of
+ * pictures.
  */
 import type { Area } from '../area.ts';
 import { measureText } from '../text.ts';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * An adapter whose functions all have messages under way, with everything that can run short: PCBs,
+ * An adapter whose functions all have messages in flight, with all scarce resources: PCBs,
  * scheduler buffers, credits. Each step of it gives another state. Called by tests of the page.
  */
 
