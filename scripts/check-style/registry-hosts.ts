@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The hosts of package registries that this machine is set up with, read from apt's and npm's own
+ * The hosts of the package registries that this machine uses, read from apt's and npm's own
  * configuration.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';

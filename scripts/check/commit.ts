@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `npm run check -- commit`: the quick checks that every commit passes: types, lint, style, layers
- * and generated files, one after the other. Ends with 1 and the names of those that failed.
+ * and generated files, one after another. Ends with 1 and the names of those that failed.
  */
 import { spawnSync } from 'node:child_process';
 import { runEntry } from '../../qemu/setup/tools/errors.ts';

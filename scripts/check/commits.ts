@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Checks out each commit of a range into a worktree of its own, and lets the compiler check its
- * types: a commit that imports what only a later one adds does not pass, and a bisection cannot use
- * it. Called by history.ts and its test.
+ * Checks out each commit of a range into a worktree of its own, and checks its types with the
+ * compiler: a commit with an import that only a later commit adds does not pass, and a bisection
+ * could not use it. Called by history.ts and its test.
  */
 import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The check of commits finds the one that does not resolve, in a tiny repository, and leaves no
- * worktree; and the hook gives it what a push adds.
+ * worktree; and the hook checks the commits that a push adds.
  */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Results of tests as JUnit XML, without characters that XML lacks or that a terminal obeys. Pure.
- * Called by `vuhca test` and `vuhca cluster test`.
+ * Results of tests as JUnit XML, without characters that XML does not allow or that control a
+ * terminal. Pure. Called by `vuhca test` and `vuhca cluster test`.
  */
 import reporter, { type Builder } from 'junit-report-builder';
 import { printable, printableLines } from '../../protocol/system/printable.mjs';

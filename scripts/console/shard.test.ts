@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The shares of all shards are the whole, each part of it once, and about equal. */
+/** The shares of all shards are the whole, with each part once, and about equal. */
 import t from 'tap';
 import { describeShare, readShard, takeRange, takeShare } from './shard.ts';
 

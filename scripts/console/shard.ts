@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A share of work that several machines divide: `--shard 2/4`. The shares of all shards are the
- * whole, and none has what another has; they depend on nothing but the work and the two numbers.
- * Pure. Called by the programs that take the option.
+ * whole and do not overlap; they depend only on the work and the two numbers. Pure. Called by the
+ * programs that take the option.
  */
 import { InvalidArgumentError } from 'commander';
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Scenarios in which the built-in subnet manager is master: the diagnostics, the records of its
- * administration and osmtest as for opensm, then takeover by opensm and back. main.ts performs
+ * administration and osmtest, as for opensm, then takeover by opensm and back. main.ts performs
  * them.
  */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Reads what `ibnetdiscover` prints, and says the same of a fabric report, as sorted texts that can
- * be compared. Pure.
+ * Turns the output of `ibnetdiscover`, and a fabric report, into sorted texts that can be compared.
+ * Pure.
  */
 import type { FabricReport } from '../../device/process/reports/fabric-report.ts';
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The commands of docs/FABRIC.md, as they stand there, and what the text promises of them. Only
- * the UDP port and the path of the socket are others, because tests run side by side.
+ * The commands of docs/FABRIC.md, as the page shows them, and its promises about them. Only the UDP
+ * port and the path of the socket differ, because tests run side by side.
  */
 import { createSocket } from 'node:dgram';
 import t, { type Test } from 'tap';

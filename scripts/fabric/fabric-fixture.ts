@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A running fabric with its host door, the judges on it, and its own view of the subnet. Each
- * scenario has one, with the topology that it asks for.
+ * scenario has one, with its own topology.
  */
 import { createSocket } from 'node:dgram';
 import { writeFileSync } from 'node:fs';

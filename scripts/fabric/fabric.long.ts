@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Debian's opensm, diagnostics and osmtest judge the fabric over the host door, without a guest
- * (docs/FABRIC.md). What the judges print stays in build/fabric. `npm run test:fabric` runs the
+ * (docs/FABRIC.md). The output of the judges stays in build/fabric. `npm run test:fabric` runs the
  * same by hand.
  */
 import { mkdirSync, rmSync } from 'node:fs';

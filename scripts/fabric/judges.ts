@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Runs Debian's management programs on the fabric of an adapter process, each in a folder of its
- * own, where its output stays for the reader of a failure. Scenarios use it.
+ * own, where its output stays for the analysis of a failure. Scenarios use it.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

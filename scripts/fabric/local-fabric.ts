@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A fabric inside this process, run by the event loop: switches of a generated topology, a virtual
- * adapter at each place for one, and the host door. It has no functions and needs no library.
+ * adapter at each end, and the host door. It has no functions and needs no library.
  */
 import { VirtualAdapter } from '../../device/fabric/agents/virtual-adapter.ts';
 import { Cable } from '../../device/fabric/link/cable.ts';

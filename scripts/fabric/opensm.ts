@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Debian's opensm as a child that goes on in the background. Its log says what it does; waiting is
+ * Debian's opensm as a child that runs in the background. Its log shows its actions, and waits are
  * for lines of the log. `Judges` starts it.
  */
 import { type ChildProcess, spawn } from 'node:child_process';

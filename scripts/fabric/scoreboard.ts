@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Counts checks and tells of each as it ends. The first line of a failed check says what is wrong;
- * files name what the judges printed. Scenarios use it.
+ * Counts checks and reports each as it ends. The first line of a failed check names the fault; file
+ * names lead to the output of the judges. Scenarios use it.
  */
 import { printableLines } from '../../protocol/system/printable.mjs';
 

@@ -2,7 +2,7 @@
 /**
  * Scenario with four subnet managers in one subnet: the built-in one and three opensm. Priority and
  * GUID elect one, others stand by, a master that dies in the middle of a sweep has a successor, and
- * the built-in manager is master again when all opensm are dead. main.ts performs it.
+ * the built-in manager is master again once all opensm have ended. main.ts performs it.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What each adapter of the foreign suites needs: the options of its device, and the modules that
- * are loaded before Debian's user space is entered. Called by suite-guest.ts and run-suites.ts.
+ * Parts of each adapter of the foreign suites: the options of its device, and the modules that are
+ * loaded before Debian's user space is entered. Called by suite-guest.ts and run-suites.ts.
  */
 import { fileURLToPath } from 'node:url';
 import type { JobModule } from '../../guest-tests/harness/guest-image.ts';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What becomes of the results of foreign suites, and of a suite that does not end. */
+/** Handling of the results of foreign suites, and of a suite that does not end. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `npm run test:foreign`: suites of foreign software in guests with Debian's user space, on each
- * adapter (docs/verbs/FOREIGN.md). Prints each result as it comes, and ends with the line "N
+ * adapter (docs/verbs/FOREIGN.md). Prints each result as it arrives, and ends with the line "N
  * passed, N failed" and a non-zero status when a test of a judged adapter failed.
  */
 import { writeFileSync } from 'node:fs';

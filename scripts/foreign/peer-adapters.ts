@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What guests are joined by: adapters behind one switch with the built-in subnet manager, and, for
+ * Connections of two guests: adapters behind one switch with the built-in subnet manager, and, for
  * soft-RoCE, a virtual network of QEMU. Called by run-peers.ts and run-suites.ts.
  */
 import { join } from 'node:path';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the host answers the near one of two guests: the packets that tshark reads in a dump since
- * the capture began, what it calls malformed, and failures for a filter that matches nothing or is
- * none.
+ * Answers of the host to the near one of two guests: the packets that tshark reads in a dump since
+ * the capture began, those that it calls malformed, and failures for a filter that matches nothing
+ * or is invalid.
  */
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the near one of two guests asks of the host: to capture packets while a test runs, to have
- * tshark read them, and how its commands came. `@host TAG capture` begins; `@host TAG read FILTER`
- * ends it, and is answered with the number of packets that tshark takes for FILTER; `@host TAG
- * posts` is answered with the number of commands that came by collect pages and of doorbells. The
- * answer has the form of those of the far guest (guest-tests/foreign/far.sh). Called by
- * run-peers.ts.
+ * Requests of the near one of two guests to the host: to capture packets while a test runs, to read
+ * them by tshark, and to count commands by their way. `@host TAG capture` begins a capture; `@host
+ * TAG read FILTER` ends it, and the answer is the number of packets that match FILTER of tshark;
+ * the answer to `@host TAG posts` is the number of commands that came by collect pages, and of
+ * doorbells. The answer has the form of those of the far guest (guest-tests/foreign/far.sh). Called
+ * by run-peers.ts.
  */
 import { closeSync, openSync, readFileSync, readSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * All suites of an adapter to their end, one kind of place after the other. A guest that ends too
- * early or falls silent costs the suite that ran, and another guest runs those behind it. Called by
- * main.ts and report.ts.
+ * Runs all suites of an adapter to their end, one kind of guest after another. A guest that ends
+ * too early or falls silent loses the suite that ran, and another guest runs the remaining ones.
+ * Called by main.ts and report.ts.
  */
 import { runPeerSuites } from './run-peers.ts';
 import { type ForeignOptions, type ForeignRun, runForeignSuites } from './run-suites.ts';

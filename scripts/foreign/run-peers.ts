@@ -2,7 +2,7 @@
 /**
  * Runs suites of foreign software between two guests with Debian's user space, whose adapters are
  * joined (peer-adapters.ts). The near guest judges; the far one runs servers and targets for it.
- * The host carries their words (guest-tests/foreign/far.sh). Called by `npm run test:foreign`.
+ * The host carries their messages (guest-tests/foreign/far.sh). Called by `npm run test:foreign`.
  */
 import { GuestSession, type TestResult } from '../../guest-tests/harness/guest-session.ts';
 import { PEER_PORT, PeerPort } from '../../guest-tests/harness/peer-port.ts';

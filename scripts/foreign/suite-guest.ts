@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A guest that runs suites of foreign software: its image with the scripts of guest-tests/foreign,
- * and what its report says. Called by run-suites.ts and run-peers.ts.
+ * and the reader of its report. Called by run-suites.ts and run-peers.ts.
  */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The suites of foreign software, the adapters that they run on, and what a test of them gives.
- * Each suite is a script in guest-tests/foreign; adapter.sh there knows the adapters.
+ * The suites of foreign software, the adapters that they run on, and the results of their tests.
+ * Each suite is a script in guest-tests/foreign; adapter.sh there has the adapters.
  */
 import { SetupError } from '../../qemu/setup/tools/errors.ts';
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Generated modules have what sources import, what that needs, and nothing else. A source that
- * imports more gets it; one that imports what no table leads to is named, with what it may mean.
+ * Generated modules have the declarations that sources import, those that these need, and nothing
+ * else. A source that imports more gets it; one that imports a name of no table is reported, with
+ * similar names.
  */
 import { join } from 'node:path';
 import t from 'tap';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Finds what the sources import from generated modules, so that only this is generated. It reads
- * the import statements as text: a parser needs most of a minute for as many files, and a form that
- * is not found here is a compile error (`npm run typecheck`). Called by main.ts.
+ * Finds the names that sources import from generated modules, so that only these are generated. It
+ * reads the import statements as text: a parser needs most of a minute for as many files, and a
+ * form that is not found here is a compile error (`npm run typecheck`). Called by main.ts.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * An independent judge of the tables of management datagrams: tshark reads datagrams with random
- * attributes. It must find every field where the tables have it, with the same value.
+ * attributes. It must find every field at the place of the tables, with the same value.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The tables of mlx5 against the interface headers of Debian's other kernels: these may lack a
- * field, but have none elsewhere but where it is said here.
+ * field, but none has moved, except for those listed here.
  */
 import t from 'tap';
 import { compareWithHeader, readInterfaceHeader } from './testing/mlx5-header.ts';

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The tables of mlx5: each field lies where the interface header of Debian's kernel has it, and has
- * its width; values are those of the header. mlx5-tables.long.ts asks the headers of other kernels.
+ * its width; values are those of the header. mlx5-tables.long.ts compares with the headers of other
+ * kernels.
  */
 import t from 'tap';
 import { commandValues } from '../../protocol/mlx5/command-values.ts';

@@ -2,7 +2,7 @@
 /**
  * Turns the rows of a structure table into absolute positions, arrays into numbered fields, and
  * refuses tables that contradict themselves. Offsets follow from order, so overlaps and gaps cannot
- * occur; what is checked: asserted offsets and sizes, fields that straddle a dword, misaligned
+ * occur; the checks cover asserted offsets and sizes, fields that straddle a dword, misaligned
  * 64-bit fields, elements of arrays, and names. Every emitter works from the resolved form alone.
  */
 import type { ArrayRow, FieldRow, StructTable } from '../../protocol/layout/table.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Generated accessors against a bit-by-bit reading of the same tables, with random seeded values:
- * all that the small tables and those of the repository lead to, imported by a source or not.
+ * all accessors of the small tables and of those of the repository, imported by a source or not.
  */
 import { deepStrictEqual as deepEqual, strictEqual as equal } from 'node:assert';
 import { join } from 'node:path';

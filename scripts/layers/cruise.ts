@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Checks imports against the table of layers with dependency-cruiser, types included, and says
- * which layer uses which. Tests, long ones too, are left out: they may use whatever they test with.
+ * which layer uses which. Tests, including long ones, are left out: they may import anything.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

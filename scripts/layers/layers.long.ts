@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/**
- * The check of layers finds an import that was turned round, of a type too, a circle, and a table
- * that is not so.
- */
+/** The check of layers finds a reversed import, even of a type, a circle, and a wrong table. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `npm run check -- layers`: no import points up, types included, and no files import each other in
- * a circle; docs/ARCHITECTURE.md shows the layers as they are. `npm run layers` writes them there.
+ * a circle; docs/ARCHITECTURE.md shows the present layers. `npm run layers` writes them there.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Evidence for each paragraph of the five source documents: tests in process, cases of the guest's
- * test module, or why the adapter does otherwise. The rows are those of the tables in
+ * test module, or the reason why the adapter differs. The rows are those of the tables in
  * docs/DOCUMENTS.md that name a place in the adapter; documents.ts joins both. Titles of tests may
  * be cut at the end.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Reads from the repository what the ledger of the documents is made of. Called by main.ts. */
+/** Reads the sources of the ledger of the documents from the repository. Called by main.ts. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { evidence } from './document-rows.ts';

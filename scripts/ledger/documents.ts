@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The ledger of the five source documents: the last section of docs/DOCUMENTS.md, which says for
- * each paragraph that states something which code does it and which tests show it. Rows come from
- * the tables of that page, code from citations in comments, evidence from document-rows.ts, and
- * outcomes from the tests as they run. Called by main.ts.
+ * The ledger of the five source documents: the last section of docs/DOCUMENTS.md, which names, for
+ * each paragraph with a statement, the code that implements it and the tests that show it. Rows
+ * come from the tables of that page, code from citations in comments, evidence from
+ * document-rows.ts, and outcomes from the tests as they run. Called by main.ts.
  */
 import type { Evidence } from './document-rows.ts';
 import type { TestOutcome } from './ledger-reader.ts';

@@ -2,9 +2,9 @@
 /**
  * `npm run ledger`: runs every test that names statements of the InfiniBand specification
  * (`ledger(t, section, statement)`), and every test that document-rows.ts names; writes the last
- * sections of docs/COMPLIANCE.md and docs/DOCUMENTS.md: which test shows what. `--check`
+ * sections of docs/COMPLIANCE.md and docs/DOCUMENTS.md: the tests for each statement. `--check`
  * (`npm run check -- ledger`) writes nothing and fails when a document differs: a test is missing,
- * was not run, or failed. `--run` takes the results from the output of runs that there have been.
+ * was not run, or failed. `--run` takes the results from the output of earlier runs.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The lessons of `vuhca view`: each is made the same twice, replays and is small, and what it says
- * of a step is what the status and the views of that step show.
+ * The lessons of `vuhca view`: each is made the same twice, replays and is small, and its words
+ * about a step agree with the status and the views of that step.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Scenes: the sources of lessons. A scene plays a seeded session in the in-process rig, which is
- * recorded; conditions on the replayed session say where its stops are, and its sentences take
- * their numbers from there. `make-lesson.ts` does both.
+ * recorded; conditions on the replayed session determine its stops, from which its sentences take
+ * their numbers. `make-lesson.ts` does both.
  */
 import type { Fabric, FabricNode } from '../../device/fabric/link/fabric.ts';
 import { Switch } from '../../device/fabric/switch/switch.ts';

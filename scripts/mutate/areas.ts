@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Areas of mutation tests: the sources that are changed, and the test files that have to notice:
- * the unit tests beside the units, plus those of the whole adapter that show the same mechanism. A
- * path stands for all files whose paths begin with it. Read by main.ts, run-area.ts and scores.ts.
+ * Areas of mutation tests: the sources that are changed, and the test files that must notice a
+ * change: the unit tests beside the units, plus those of the whole adapter that show the same
+ * mechanism. A path covers all files whose paths begin with it. Read by main.ts, run-area.ts and
+ * scores.ts.
  */
 import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';

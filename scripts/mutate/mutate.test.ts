@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Changed lines, survivors, scores: the parts of `npm run mutate` around Stryker. */
+/** Changed lines, survivors and scores: the parts of `npm run mutate` around Stryker. */
 import t from 'tap';
 import { areas, sourcesOf, testsOf } from './areas.ts';
 import { readHunks } from './changed-lines.ts';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The tests of some files, loaded once into this process and executed as often as wanted: the root
+ * The tests of some files, loaded once into this process and executed any number of times: the root
  * test of tap only records them, and each execution gives one of them a new root. A test ends at
  * its first failed assertion, because one is enough to kill a mutant. Called by test-runner.ts.
  */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run mutate:sample`: does `npm test` alone notice what breaks? Changes one line of each of
- * twenty areas in turn, drawn by a seed, in a copy of the repository, and runs tests of the quick
- * tier until one fails: first those that stand near the line, then those that it can affect. The
- * whole tier has to pass in the copy before.
+ * `npm run mutate:sample`: measures whether `npm test` alone notices faults. Changes one line of
+ * each of twenty areas in turn, drawn by a seed, in a copy of the repository, and runs tests of the
+ * quick tier until one fails: first those near the line, then those that it can affect. Before that
+ * the whole tier must pass in the copy.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

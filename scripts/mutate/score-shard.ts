@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * One shard of a run over areas: the mutants of its share of their files. The results go into a
- * file for `npm run shards`, which writes those of all shards into the tables. Called by main.ts.
+ * One shard of a run over areas: the mutants of its share of their files. The results go to a file
+ * for `npm run shards`, which writes those of all shards into the tables. Called by main.ts.
  */
 import { describeShare, type Shard, writeShard } from '../console/shard.ts';
 import { writeSummary } from '../shards/summary.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The table of mutation scores in docs/TESTING.md, from scores.json, between its two marks. Called
- * by main.ts after a run, and by its test, which fails when the table is another.
+ * by main.ts after a run, and by its test, which fails when the table differs.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

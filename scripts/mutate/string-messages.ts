@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Lets only strings through to the process that started this one: Stryker's are strings, and tap
- * sends an object when it is loaded, which Stryker cannot read. Imported by test-runner.ts before
- * anything that imports tap.
+ * Passes only strings to the process that started this one: Stryker's are strings, and tap sends an
+ * object when it is loaded, which Stryker cannot read. Imported by test-runner.ts before anything
+ * that imports tap.
  */
 const send = process.send?.bind(process) as ((...args: unknown[]) => boolean) | undefined;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Reads which program of a group a command line names. Called by main.ts. */
+/** Reads the program of a group that a command line names. Called by main.ts. */
 
 import { UsageError } from '../../qemu/setup/tools/errors.ts';
 import { defineScript, readOptions } from '../../qemu/setup/tools/script-options.ts';

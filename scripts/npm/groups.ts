@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The npm scripts that have several programs to choose from, such as `npm run simulate -- chaos`.
+ * The npm scripts with a choice of several programs, such as `npm run simulate -- chaos`.
  * package.json has one entry for each group; main.ts starts the chosen program.
  */
 

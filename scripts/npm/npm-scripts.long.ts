@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Every npm script that runs a file of ours has help, and so has every program of a group: `npm run
- * NAME -- --help` prints the usage, ends with 0, and does nothing else. An old name says the new
- * one and does the same. One script is run by npm, the others as npm runs them.
+ * NAME -- --help` prints the usage, ends with 0, and does nothing else. An old name prints the new
+ * one and does the same. npm itself runs one script; the others run as npm would run them.
  */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';

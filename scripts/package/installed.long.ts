@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The package as a user gets it: packed, installed in an empty folder whose node_modules then
- * admits no writing, and used. The guest's kernel, QEMU and libvfio-user come from the machine's
+ * The package as a user gets it: packed, installed in an empty folder whose node_modules is then
+ * made read-only, and used. The guest's kernel, QEMU and libvfio-user come from the machine's
  * cache, npm packages from the registry or the cache of npm.
  */
 import { spawn } from 'node:child_process';

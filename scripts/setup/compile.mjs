@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Makes JavaScript of a program and all its sources, in one folder. Plain JavaScript, because it
- * runs before anything can translate TypeScript. Called by scripts/cli/launch.mjs in a clone, by
+ * Compiles a program with all its sources into JavaScript in one folder. Plain JavaScript, because
+ * it runs before anything can translate TypeScript. Called by scripts/cli/launch.mjs in a clone, by
  * `npm pack` (`node scripts/setup/compile.mjs FOLDER`), and by benchmarks that compare checkouts.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

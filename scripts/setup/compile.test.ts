@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Compiled programs: what esbuild has made variables of are constants again, and everything else is
- * as it was, line by line.
+ * Compiled programs: constants that esbuild turned into variables are constants again, and
+ * everything else is unchanged, line by line.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

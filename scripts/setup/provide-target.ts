@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Provides a target of set-up by its name: what the cache lacks is made or fetched, and has a path.
- * Called by `vuhca setup`.
+ * Provides a target of set-up by its name: makes or fetches the parts that the cache lacks, and
+ * returns its path. Called by `vuhca setup`.
  */
 import { fileURLToPath } from 'node:url';
 import { provideBusybox } from '../../qemu/setup/busybox.ts';

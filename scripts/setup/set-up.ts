@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Provides everything that a run needs, on a machine with nothing: Debian packages, libvfio-user,
- * QEMU, the kernel and user space of guests, the kernel's compiler, and whether KVM works. A warm
- * cache answers in well under a second. Called by the entry files (`npm start`, `npm test`,
+ * QEMU, the kernel and user space of guests, the kernel's compiler, and a check whether KVM works.
+ * A warm cache answers in well under a second. Called by the entry files (`npm start`, `npm test`,
  * benchmarks, demonstrations) before their work.
  */
 import { chooseAccelerator } from '../../qemu/accelerator.ts';

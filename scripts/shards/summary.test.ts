@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The files of all shards are joined; a missing, doubled or foreign one is a sentence. */
+/** The files of all shards are joined; a sentence reports a missing, doubled or foreign one. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Results of one shard of a run, as a file, and what those of all shards say together. A program
- * with `--shard` writes the file; `npm run shards` joins them
- * (scripts/test-runner/shards.ts).
+ * Results of one shard of a run, as a file, and the combined results of all shards. A program with
+ * `--shard` writes the file; `npm run shards` joins them (scripts/test-runner/shards.ts).
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';

@@ -4,7 +4,7 @@
  * NAME] [--replay] [--hours N]`: connections over bad links, checked by an oracle that knows every
  * byte and completion. Runs the seeds on every processor and names those that failed. `--replay`
  * runs one seed twice, prints its plan and its events, and compares both runs. `--hours` keeps two
- * adapters for so many hours of simulated time.
+ * adapters for that many hours of simulated time.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';

@@ -4,7 +4,7 @@
  * packets of every kind arrive at a port with active queue pairs, which must not be affected;
  * forged management datagrams of every kind arrive in a managed subnet, which must stay active,
  * with its addresses and routes; software of mlx5 devices writes random bytes, which must not
- * affect other software. Ends with 1 when something is affected.
+ * affect other software. Ends with 1 on any effect.
  */
 import { DatagramFuzz } from '../../device/rig/fuzz/datagram-fuzz.ts';
 import { PacketFuzz } from '../../device/rig/fuzz/packet-fuzz.ts';

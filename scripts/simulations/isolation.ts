@@ -2,8 +2,8 @@
 /**
  * `npm run simulate -- isolation [--processes | --personality NAME] [--acts N] [--seed S]`: hostile
  * writes, doorbells, descriptors and commands of one function, of a process of each function, or of
- * processes on devices of a personality, beside active ones, and the same work without them. What
- * the others see must be equal in both; ends with 1 when it is not.
+ * processes on devices of a personality, beside active ones, and the same work without them. All
+ * that the others see must be equal in both runs; ends with 1 otherwise.
  */
 import { Option } from 'commander';
 import { portModels } from '../../device/hca/adapter/options.ts';

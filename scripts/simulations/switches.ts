@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `npm run simulate -- switches [--packets N --seed S]`: random load through three switches over
- * links with faults, in pieces with a seed each, until N packets were sent. Ends with 1 when a
+ * links with faults, in rounds, one seed per round, until N packets are sent. Ends with 1 when a
  * packet is lost without a counted cause.
  */
 import { faultyLine, loadSwitches } from '../../device/rig/fixtures/switch-load.ts';

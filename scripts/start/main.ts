@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm start`: from a fresh clone to a guest that drives the adapter, without a question. Sets
- * everything up, starts an adapter and a guest with the driver, lets datagrams flow between the
- * ports for some seconds, and shows the result.
+ * `npm start`: from a fresh clone to a guest that drives the adapter, without any question to the
+ * user. Sets everything up, starts an adapter and a guest with the driver, lets datagrams flow
+ * between the ports for some seconds, and shows the result.
  */
 import { readFileSync } from 'node:fs';
 import { ControlClient } from '../../device/process/control/control-client.ts';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A change reaches the tests that import a file, or that read it through another. */
+/** A change affects the tests that import a file, or that read it through another file. */
 import t from 'tap';
 import { affectedTests, readImports } from './changed-tests.ts';
 import { findTests } from './choose-tests.ts';

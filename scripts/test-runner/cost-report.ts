@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Costs of a run of tests, as tables: by file and kind of program, and in all, also as a multiple
+ * Costs of a run of tests, as tables: by file and kind of program, and in total, also as a multiple
  * of a fixed run that is timed beside the tests, so that machines compare. Called by main.ts.
  */
 import { spawn } from 'node:child_process';

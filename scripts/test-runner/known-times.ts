@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Times of the processes of tests when they were last measured, in seconds by the clock: the
- * longest begin first, and the progress of a run says how long the rest takes. times.json is
- * committed, so that the first run of a clone has an estimate too; only proportions count. Called
- * by main.ts; `npm test -- --times --keep` writes it.
+ * longest begin first, and the progress of a run shows the remaining time. times.json is committed,
+ * so that the first run of a clone has an estimate too; only proportions count. Called by main.ts;
+ * `npm test -- --times --keep` writes it.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 

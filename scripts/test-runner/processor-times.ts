@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Processor time by test file and by kind of program, for `npm test -- --times`: looks at all
- * processes a few times a second (Linux /proc/PID/stat) and gives each one to the test file from
- * whose process it descends. What a process uses between the last look and its end is missed; the
+ * Processor time by test file and by kind of program, for `npm test -- --times`: samples all
+ * processes a few times a second (Linux /proc/PID/stat) and assigns each one to the test file from
+ * whose process it descends. Time between the last sample of a process and its end is missed; the
  * total, which main.ts takes from the kernel, is exact. Called by main.ts.
  */
 import { readdirSync, readFileSync } from 'node:fs';

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Display of a run of tests: a line for each file that has ended and, at a terminal, a line below
- * that says how many are done, what runs now and how long the rest will take. Called by main.ts.
+ * with the number of finished files, those that run now and the estimated remaining time. Called by
+ * main.ts.
  */
 import { printable } from '../../protocol/system/printable.mjs';
 

@@ -2,8 +2,8 @@
 /**
  * Runs test files in processes of their own, several at once, with tap's runner as a library: its
  * command line sorts the files by name and loads two modules into every process, which costs each
- * of them a second. Files run as a person would run one:
- * `node --import=#typescript FILE`. Called by main.ts.
+ * of them a second. Files run as a user would run one: `node --import=#typescript FILE`. Called by
+ * main.ts.
  */
 import type { ChildProcess } from 'node:child_process';
 import { createWriteStream } from 'node:fs';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The commands of docs/TESTING.md, "Several machines", with fewer seeds: shards say what they leave
- * to others, their files are joined, and a shard that is missing is named.
+ * The commands of docs/TESTING.md, "Several machines", with fewer seeds: shards tell which work
+ * they leave to others, their files are joined, and a missing shard is named.
  */
 import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';

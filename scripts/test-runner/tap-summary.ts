@@ -2,7 +2,8 @@
 /**
  * Counts the innermost test points of test files
  * (https://testanything.org/tap-version-14-specification.html), prints failures in full as they
- * come, and collects what was skipped and why. Called by main.ts with the parser of each file.
+ * occur, and collects skipped tests with their reasons. Called by main.ts with the parser of each
+ * file.
  */
 import { Parser, type Result } from 'tap-parser';
 

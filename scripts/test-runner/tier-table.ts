@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The table of docs/TESTING.md that says which tests are in which tier, made from the files that
- * there are. Called by `npm run generate`.
+ * The table of docs/TESTING.md with the tests of each tier, made from the existing files. Called by
+ * `npm run generate`.
  */
 import { findTests, TIERS, type Tier } from './choose-tests.ts';
 

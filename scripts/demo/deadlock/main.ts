@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `npm run demo -- deadlock [--seed N | --guest]`: the deadlock that doorbells can run into
- * (US9069485), and the same load with doorbell overflow. In process, in a second; or in a guest.
+ * (US9069485), and the same load with doorbell overflow. It runs in process, within a second, or in
+ * a guest.
  */
 import { runEntry } from '../../../qemu/setup/tools/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../../qemu/setup/tools/script-options.ts';

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `npm run demo -- interrupts`: the interrupts and processor time that timers and summary bytes of
- * event queues save (IPCOM000126453D), and what they cost in latency. A guest runs from nearly idle
- * to saturated, from an interrupt for each event to polling with timers and bytes, one part after
- * the other; tables and a plot compare them. Ends with 1 when interrupts are not saved.
+ * event queues save (IPCOM000126453D), and their cost in latency. A guest runs from nearly idle to
+ * saturated, from an interrupt for each event to polling with timers and bytes, adding one part
+ * after another; tables and a plot compare them. Ends with 1 when interrupts are not saved.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';

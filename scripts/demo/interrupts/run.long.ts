@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The measurement of `npm run demo -- interrupts` in a guest, with loads that show the claim of
- * IPCOM000126453D. A busy host decides how often the driver polls, so rates are not judged: what is
- * judged are relations of counters that hold at any speed.
+ * IPCOM000126453D. A busy host decides how often the driver polls, so rates are not judged, only
+ * relations of counters that hold at any speed.
  */
 import t, { type Test } from 'tap';
 import { type GuestCount, type InterruptSample, summarize, WAYS } from './report.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The plot of `npm run demo -- qos --processes`: bytes per second of each process, and PCBs of each
- * QoS level, over time, with a column for each phase. The title says what shares they have. Called
- * by processes.ts.
+ * QoS level, over time, with a column for each phase. The title states their shares. Called by
+ * processes.ts.
  */
 import { type Panel, renderPlot } from '../../plot/render.ts';
 import { tellApart } from '../../plot/series.ts';

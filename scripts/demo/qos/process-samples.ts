@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Two processes that flood one function at QoS levels of their own (US 8,484,392 par. 50-52): the
- * phases, what the adapter counts of them, and whether each has the share that the weights of its
- * lanes say. Pure; called by processes.ts, process-plot.ts and process-report.ts.
+ * phases, the adapter's counts of them, and whether each has the share that the weights of its
+ * lanes give. Pure; called by processes.ts, process-plot.ts and process-report.ts.
  */
 import type { QueuePairList } from '../../../device/process/reports/queue-pair-report.ts';
 import type { StatusReport } from '../../../device/process/reports/status-report.ts';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The table of habits, and that document, program and table know the same ones. */
+/** The table of habits; document, program and table have the same ones. */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { HABITS, HabitReader } from './habits.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The table of `npm run demo -- verbs --habits`: habits of software for RoCE, what InfiniBand wants
- * instead, and how both end on each adapter. Pure. Called by main.ts.
+ * The table of `npm run demo -- verbs --habits`: habits of software for RoCE, the ways that
+ * InfiniBand requires instead, and the results of both on each adapter. Pure. Called by main.ts.
  */
 import { table } from '../../console/table.ts';
 import { ADAPTER_TITLES, type AdapterName } from '../../foreign/suites.ts';

@@ -3,9 +3,9 @@
  * `npm run demo -- verbs`: RDMA programs of Debian on our verbs, the stock driver and soft-RoCE,
  * side by side. Two guests have an adapter of each kind, behind one switch with the built-in subnet
  * manager; each program runs on all of them in turns. With `--bench` one guest has them, and ratios
- * to soft-RoCE are shown beside their goals, and what a message costs over 1,000 queue pairs; with
- * `--habits` what software for RoCE does otherwise than InfiniBand wants. Ends with 1 when a test
- * fails on one of ours.
+ * to soft-RoCE are shown beside their goals, with the cost of a message over 1,000 queue pairs;
+ * with `--habits` it shows habits of software for RoCE that differ from the requirements of
+ * InfiniBand. Ends with 1 when a test fails on one of ours.
  */
 
 import { BASE_PACKAGES, installMissingPackages } from '../../../qemu/setup/system-packages.ts';

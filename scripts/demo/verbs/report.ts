@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Report at the end of `npm run demo -- verbs`: the medians of each program on each adapter, how
- * its requests were posted, and the ratios to soft-RoCE beside their goals. Pure. Called by
- * main.ts.
+ * Report at the end of `npm run demo -- verbs`: the medians of each program on each adapter, the
+ * ways in which its requests were posted, and the ratios to soft-RoCE beside their goals. Pure.
+ * Called by main.ts.
  */
 import { table } from '../../console/table.ts';
 import { type FigureReader, tabulateFigures } from '../../foreign/figures.ts';

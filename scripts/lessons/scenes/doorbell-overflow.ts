@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Two adapters under the same doorbells (US 9,069,485 par. 96-97): `without` has no overflow buffer
- * and stops for ever, `with` has one and executes every command. As `npm run demo -- deadlock`.
+ * and stops forever, `with` has one and executes every command. As `npm run demo -- deadlock`.
  */
 import { DoorbellFlood } from '../../../device/rig/fixtures/doorbell-flood.ts';
 import { InProcessAccess } from '../../../device/rig/machine/access.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Two QoS levels of one function (US 8,484,392 par. 50-54, 96-101): level 1 floods, level 0 posts a
- * burst in the middle of it and gets what it was promised, collect buffers and credits.
+ * burst in the middle of the flood and gets its guaranteed collect buffers and credits.
  */
 import { AdapterFixture } from '../../../device/rig/fixtures/adapter-fixture.ts';
 import { NOP } from '../../../device/rig/fixtures/command-poster.ts';

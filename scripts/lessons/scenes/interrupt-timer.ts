@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * An event queue with a delay under rising load (IPCOM000126453D par. 1-4): a driver that takes its
- * time, and completions that come ever faster. As `npm run demo -- interrupts`, in simulated time.
+ * An event queue with a delay under rising load (IPCOM000126453D par. 1-4): a slow driver, and
+ * completions that come faster and faster. As `npm run demo -- interrupts`, in simulated time.
  */
 import type { EventQueue } from '../../../device/hca/events/event-queue.ts';
 import type { DriverCompletionQueue } from '../../../device/rig/driver/completion-queue.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A reliable connection from adapter `a` to adapter `b` over a link that loses what the lesson
- * wants (IBTA 9.7.5, 9.9.2): a request, the last request, an acknowledgement, a damaged and a
- * doubled packet; then at random.
+ * A reliable connection from adapter `a` to adapter `b` over a link that loses packets of the
+ * lesson's choice (IBTA 9.7.5, 9.9.2): a request, the last request, an acknowledgement, a damaged
+ * and a doubled packet; then at random.
  */
 import { encodeLinkChange } from '../../../device/fabric/link/link-changes.ts';
 import type { ScheduledFault } from '../../../device/fabric/link/link-options.ts';

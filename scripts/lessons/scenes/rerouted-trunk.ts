@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Four adapters at two leaf switches, joined by two spines, with the built-in subnet manager. The
- * trunk that a connection goes over is cut under traffic, and joined again (docs/FABRIC.md).
+ * trunk that a connection uses is cut under traffic, and joined again (docs/FABRIC.md).
  */
 import { encodeLinkChange } from '../../../device/fabric/link/link-changes.ts';
 import type { Switch } from '../../../device/fabric/switch/switch.ts';

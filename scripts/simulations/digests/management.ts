@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A seeded run of management commands for `families.ts`: the commands that set up objects of all
- * classes are given again and again with a field or two changed, and so are queries and
- * destructions. Most are refused, each for a reason of its own.
+ * A seeded run of management commands for `families.ts`: it repeats the commands that set up
+ * objects of all classes with a field or two changed, and so for queries and destructions. Most are
+ * refused, each for a reason of its own.
  */
 
 import type { Random } from '../../../device/random.ts';
