@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The driver passes its suites on the other kernels of Debian: the oldest that it supports, and the
- * newest of the backports. It compiles there without warnings. guest.test.ts and guest.long.ts cover
- * Debian 13's kernel. With VUHCA_LARGE the others also run the suites that take long.
+ * newest of the backports. It compiles there without warnings. guest.test.ts and guest.long.ts
+ * cover Debian 13's kernel. With VUHCA_LARGE the others also run the suites that take long.
  */
 import t from 'tap';
 import { runGuestCases } from './harness/kernel-cases.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Topologies by rule (docs/TOPOLOGY.md): a star, a ring, and a fat tree of two or three levels. A
- * rule says how many switches and ports for adapters there are; the caller attaches adapters to those ports.
- * scripts/cli reads the rule from topology files.
+ * rule says how many switches and ports for adapters there are; the caller attaches adapters to
+ * those ports. scripts/cli reads the rule from topology files.
  */
 
 /** Switches and trunks of a generated topology, and the ports that adapters get, in order. */
