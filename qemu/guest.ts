@@ -28,7 +28,7 @@ export interface GuestExit {
 }
 
 /** The port that init.sh reports on; every guest has it. */
-export const REPORT_PORT = 'vuhca.report';
+const REPORT_PORT = 'vuhca.report';
 /** The port that carries the kernel's log; every guest has it. */
 const LOG_PORT = 'vuhca.log';
 

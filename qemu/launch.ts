@@ -22,7 +22,7 @@ export interface GuestTools {
 let tools: Promise<GuestTools> | undefined;
 
 /** QEMU and the stock kernel, from the cache or built now. */
-export function provideGuestTools(): Promise<GuestTools> {
+function provideGuestTools(): Promise<GuestTools> {
   tools ??= (async () => ({ qemu: await provideQemu(), kernel: await provideGuestKernel() }))();
   return tools;
 }

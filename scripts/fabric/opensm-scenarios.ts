@@ -16,7 +16,7 @@ import { CheckError, expect } from './scoreboard.ts';
 const MANAGER = 'sm';
 
 /** Brings the subnet up by opensm, and performs `work` meanwhile. */
-export async function withOpensm(fixture: FabricFixture, work: () => Promise<void>, host = MANAGER): Promise<void> {
+async function withOpensm(fixture: FabricFixture, work: () => Promise<void>, host = MANAGER): Promise<void> {
   const { board, judges } = fixture;
   const opensm = judges.startOpensm(host);
   try {

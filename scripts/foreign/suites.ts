@@ -10,7 +10,7 @@ const LONE_SUITES = ['verbs', 'tools', 'perftest', 'pyverbs', 'diags', 'cm', 'ip
 /** Those of one guest with two adapters. */
 const DOUBLE_SUITES = ['adapters'] as const;
 /** Those between two guests. */
-export const PEER_SUITES = ['peers', 'storage', 'libraries'] as const;
+const PEER_SUITES = ['peers', 'storage', 'libraries'] as const;
 export const SUITES = [...LONE_SUITES, ...DOUBLE_SUITES, ...PEER_SUITES] as const;
 export type SuiteName = (typeof SUITES)[number];
 

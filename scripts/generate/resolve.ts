@@ -117,7 +117,7 @@ function elementsOf(row: ArrayRow): { row: FieldRow; name: string | undefined; e
 }
 
 /** `structure "x", row 3 (qpn)`; rows count from 1. */
-export function rowName(table: string, index: number, name: string | undefined): string {
+function rowName(table: string, index: number, name: string | undefined): string {
   return `structure "${table}", row ${index + 1} (${name ?? 'reserved'})`;
 }
 
@@ -159,7 +159,7 @@ export function firstByte(field: ResolvedField): number {
 }
 
 /** Index of the last byte a field touches. */
-export function lastByte(field: ResolvedField): number {
+function lastByte(field: ResolvedField): number {
   return (field.bitOffset + field.widthBits - 1) >> 3;
 }
 

@@ -42,7 +42,7 @@ export const LITTLE: StructTable = {
 };
 
 /** Arrays, with the bits of a dword before them and reserved bits in their elements. */
-export const ARRAYS: StructTable = {
+const ARRAYS: StructTable = {
   name: 'small-arrays',
   doc: 'Arrays of every kind, little-endian.',
   endian: 'little',
@@ -73,7 +73,7 @@ export const ARRAYS: StructTable = {
 };
 
 /** Arrays in the order of the wire: elements may lie at any multiple of 4 bytes. */
-export const BIG_ARRAYS: StructTable = {
+const BIG_ARRAYS: StructTable = {
   name: 'small-big-arrays',
   doc: 'Arrays of every kind, big-endian.',
   endian: 'big',

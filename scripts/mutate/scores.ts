@@ -14,7 +14,7 @@ const BEGIN = '<!-- mutation scores: begin, written by npm run mutate -->';
 const END = '<!-- mutation scores: end -->';
 
 /** `document` with the table of `scores`. Throws when a mark is missing. */
-export function fillScores(document: string, scores: Readonly<Scores>): string {
+function fillScores(document: string, scores: Readonly<Scores>): string {
   const [begin, end] = [document.indexOf(BEGIN), document.indexOf(END)];
   if (begin < 0 || end < begin) throw new Error('docs/TESTING.md lacks the marks of the mutation scores');
   const rows = areas.map(({ name, sources }) => {

@@ -38,7 +38,7 @@ export function drawFabricSizes(figures: readonly FabricFigure[]): Promise<strin
 }
 
 /** The finding: how the time of the first sweep grows from the smallest tree to the largest. */
-export function describeGrowth(figures: readonly FabricFigure[]): string {
+function describeGrowth(figures: readonly FabricFigure[]): string {
   const parts = [...new Set(figures.map(({ levels }) => levels))].map((levels) => {
     const sorted = figures.filter((one) => one.levels === levels).sort((a, b) => a.adapters - b.adapters);
     const [least, most] = [sorted[0], sorted.at(-1)] as [FabricFigure, FabricFigure];

@@ -36,7 +36,7 @@ function readTopology(name: string) {
 }
 
 /** The file of a measurement. */
-export function measuredPath(name: string): string {
+function measuredPath(name: string): string {
   return fileURLToPath(new URL(`measured/${name}.json`, import.meta.url));
 }
 

@@ -27,7 +27,7 @@ export const PUMP_REPORT: PumpReport = {
 };
 
 /** The part of a process that its commands use. */
-export function makeServedFabric({ machine, built, adapterNames, switchNames }: NamedFabric): AdapterProcess {
+function makeServedFabric({ machine, built, adapterNames, switchNames }: NamedFabric): AdapterProcess {
   let first = 0;
   const served = built.adapters.map((core, index) => {
     const count = core instanceof Adapter ? core.functions.length : 1;

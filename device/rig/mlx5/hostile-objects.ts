@@ -31,7 +31,7 @@ const WINDOW_BYTES = 1024;
 const { RC, UC, UD, XRC } = QpService;
 
 /** Kinds of QPs; the last two are the ends of XRC. */
-export const hostileKinds = ['rc', 'uc', 'ud', 'shared', 'initiator', 'target'] as const;
+const hostileKinds = ['rc', 'uc', 'ud', 'shared', 'initiator', 'target'] as const;
 export type HostileKind = (typeof hostileKinds)[number];
 
 const services: Readonly<Record<HostileKind, QpService>> = {

@@ -56,7 +56,7 @@ function describeAccess({ access }: FirstFault): string[] {
 }
 
 /** `register DEVICE_STATUS (0x84)`; the offset alone where no register is. */
-export function nameRegister(offset: number): string {
+function nameRegister(offset: number): string {
   const found = csrRegisters.find(
     (register) => offset >= register.offset && offset < register.offset + (register.count * register.bits) / BYTE_BITS,
   );

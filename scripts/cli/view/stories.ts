@@ -13,7 +13,7 @@ import type { Story, StoryList, StoryQuery } from './view-protocol.ts';
 import { ViewRefusal } from './view-source.ts';
 
 /** Bounds of one answer; the newest messages that fit are told. */
-export const storyBounds = { stories: 32, packets: 4000 };
+const storyBounds = { stories: 32, packets: 4000 };
 
 export function listStories(all: readonly AdapterTrace[], { adapter: name, qp }: StoryQuery): StoryList {
   const adapter = all.find((one) => (one.ownName ?? one.name) === name);

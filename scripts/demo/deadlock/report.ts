@@ -37,7 +37,7 @@ export interface DeadlockRun {
  * Rings queue pairs one after the other while the adapter runs; then an hour passes. Throws when a
  * command is executed twice or out of order.
  */
-export function runDeadlock(seed: number, policy: OverflowPolicy, name: string, paceNs: number): DeadlockRun {
+function runDeadlock(seed: number, policy: OverflowPolicy, name: string, paceNs: number): DeadlockRun {
   const ringLog2 = policy === OverflowPolicy.OFF ? 0 : 10;
   const flood = new DoorbellFlood({ seed, policy, ringLog2, adapter: { dmaLatencyNs: READ_NS } });
   const { clock } = flood.fixture.machine;

@@ -96,7 +96,7 @@ export function drawFigures(samples: readonly InterruptSample[]): Promise<string
 }
 
 /** The finding: how many interrupts are saved. */
-export function describeSaving(samples: readonly InterruptSample[]): string {
+function describeSaving(samples: readonly InterruptSample[]): string {
   const rate = findHeaviest(samples);
   const saved = 1 - (compareWays(samples, rate, FULL, PLAIN)?.interrupts ?? 1);
   if (!(saved > 0)) return `Timers and summary bytes save no interrupts ${atLoad(rate)}`;

@@ -226,7 +226,7 @@ export function formatTargets(targets: readonly Target[]): string {
 }
 
 /** The name of a load. */
-export function nameLoad(rate: number): string {
+function nameLoad(rate: number): string {
   return rate === 0 ? 'saturated' : String(rate);
 }
 

@@ -273,7 +273,7 @@ export function keyRequest(change: KeyChange): SendWork {
 }
 
 /** The bytes of a request that changes a key, from its control piece on. */
-export function writeKeyRequest(change: KeyChange, attributes: KeyAttributes): DataView {
+function writeKeyRequest(change: KeyChange, attributes: KeyAttributes): DataView {
   const { key, mask = [], list = [], offset, behind, checks, spoil } = change;
   const octowords = change.octowords ?? octowordsOf(list);
   const listBytes = behind === undefined ? octowordsOf(list) * OCTOWORD_BYTES : DATA_SEG_SIZE;
