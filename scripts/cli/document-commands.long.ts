@@ -105,7 +105,7 @@ t.test('DEBUGGING: errors of completions', async (t) => {
   t.match(await terminal.run(`scripts/${line}`), /key/i);
 });
 
-/** Runs a line until it prints what is wanted: two ends of a cable need a moment. */
+/** Runs a line until it prints the expected text: two ends of a cable need a moment. */
 async function untilPrinted(t: Test, terminal: Terminal, command: string, pattern: RegExp): Promise<void> {
   let output = '';
   while (t.passing() && !pattern.test(output)) output = await terminal.run(command);

@@ -65,7 +65,7 @@ t.test('links lead to files and headings', async (t) => {
   t.ok(pages.length > documents.length, 'pages beside docs/ are read');
 });
 
-/** What is wrong with a citation, or nothing. */
+/** Describes what is wrong with a citation; empty if nothing is. */
 function findFault({ page, place }: Citation): string | undefined {
   if (!existsSync(join(ROOT, page))) return `there is no ${page}`;
   const numbers = /^(?:hazards?|decision) /.test(place) ? (place.match(/\d+/g) ?? []) : [];
@@ -79,7 +79,7 @@ t.test('citations name pages, sections, hazards and decisions that exist', async
   const files = listFiles(SOURCES, (path) => /\.(?:ts|mjs|c|h|sh|py|md)$/.test(path) && !path.includes('.gen.'));
   let count = 0;
   for (const path of files) {
-    // These make pages up.
+    // These files contain invented pages.
     if (/(?:rules|changed-tests|document-links)\.test\.ts$/.test(path)) continue;
     for (const citation of readCitations(read(path))) {
       count++;
@@ -95,7 +95,7 @@ t.test('the prose is narrow, and has none of the banned words', async (t) => {
     for (const { number, line } of readProse(read(path))) {
       const isFree = /^(?:\||<!--| {4})/.test(line);
       if (!isFree && line.length > WIDEST_LINE) t.fail(`${path}:${number}: ${line.length} columns`);
-      // The rule itself quotes them.
+      // The rule itself quotes these words.
       const [word] = path === 'docs/CONTRIBUTING.md' ? [] : (BANNED.exec(line) ?? []);
       if (word !== undefined) t.fail(`${path}:${number}: "${word}"`);
     }

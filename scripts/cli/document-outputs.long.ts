@@ -18,7 +18,7 @@ const commands: readonly (readonly [begins: string, words: string])[] = [
   ['scenario ', 'bench -- transport --only rc-write-64 --messages 2000'],
 ];
 
-/** Matches a line whose numbers and spaces are others. */
+/** Matches a line whose numbers and spaces may differ. */
 function shapeOf(line: string): RegExp {
   const escaped = line.trim().replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&');
   return new RegExp(`^${escaped.replaceAll(/\d+(?:\\\.\d+)?/g, '\\d+(?:\\.\\d+)?').replaceAll(/ +/g, ' +')} *$`, 'm');

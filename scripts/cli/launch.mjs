@@ -30,7 +30,7 @@ if (program === undefined) await import('../../protocol/system/typescript.mjs');
 else process.setSourceMapsEnabled(true);
 await import(pathToFileURL(program ?? SOURCE).href);
 
-/** Whether the command line or Node's options name the inspector. */
+/** True if the command line or Node's options name the inspector. */
 function wantsDebugger() {
   const options = [...process.execArgv, ...(process.env.NODE_OPTIONS ?? '').split(' '), ...process.argv.slice(2)];
   return options.some((option) => option.startsWith('--inspect'));
@@ -56,7 +56,7 @@ async function provideProgram() {
   return join(BUILD, folder, 'main.js');
 }
 
-/** The compiled program, or undefined when there is none or a source is not what it was. */
+/** The compiled program, or undefined when there is none or a source has changed. */
 function readCurrent() {
   try {
     const current = JSON.parse(readFileSync(CURRENT, 'utf8'));
@@ -67,7 +67,7 @@ function readCurrent() {
   }
 }
 
-/** The state of an input; one that no file has if it was changed at `began` or later. */
+/** The state of an input; a state that no file has if the input was changed at `began` or later. */
 function stateOf(path, began = Number.POSITIVE_INFINITY) {
   const { mtimeMs, size } = statSync(join(ROOT, path));
   return mtimeMs >= began && mtimeMs <= Date.now() ? 'changed while it was read' : `${mtimeMs} ${size}`;

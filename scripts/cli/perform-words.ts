@@ -28,7 +28,7 @@ export async function performWords(words: readonly string[], complain: (text: st
   } catch (error) {
     // The help was printed; without a command it is an error.
     if (error instanceof CommanderError) return error.exitCode === 0 ? ExitStatus.DONE : ExitStatus.USAGE;
-    // `help` is about the command behind it.
+    // `help` is about the command after it.
     const name = words[0] === 'help' ? words[1] : words[0];
     const command = program.commands.some((one) => one.name() === name) ? `vuhca ${name}` : 'vuhca';
     complain(`${command}: ${describeError(command, error)}\n`);

@@ -19,7 +19,7 @@ function prepare(t: Test, ...paths: readonly string[]): void {
   }
 }
 
-/** Removes what is selected; no process uses anything. */
+/** Removes the selected part; no process uses anything. */
 function remove(selection: Selection): Promise<string> {
   return removeFromCache(selection, () => () => undefined);
 }

@@ -26,7 +26,7 @@ const DAY_MS = 86_400_000;
 /** Targets that lie in the folder of another one. */
 const SAME: Partial<Record<CacheKind, string>> = { include: 'library' };
 
-/** The sizes of what is selected. Throws UsageError for a kernel of which nothing is there. */
+/** The sizes of the selected part. Throws UsageError for a kernel without entries. */
 export function showSizes(selection: Selection): string {
   const entries = select(listCache(), selection);
   const kinds = [...new Set(entries.map(({ kind }) => kind))];
@@ -42,7 +42,7 @@ export function showSizes(selection: Selection): string {
   return `${cacheFolder()}\n${kindsTable}${describeSets(entries)}`;
 }
 
-/** The sets of packages that users have named, the one that was used longest ago first. */
+/** The sets of packages that users have named, the least recently used one first. */
 function describeSets(entries: readonly CacheEntry[]): string {
   const names = [...new Set(entries.flatMap(({ packages }) => packages ?? []))];
   if (names.length === 0) return '';
@@ -55,7 +55,10 @@ function describeSets(entries: readonly CacheEntry[]): string {
   return `\n${table([['packages', 'entries', 'size', 'last used'], ...rows], 1)}${advice}\n`;
 }
 
-/** Removes what is selected; says what is gone and what stays. `look` is as in removeEntries(). */
+/**
+ * Removes the selected part; reports removed and remaining entries. `look` is as in
+ * removeEntries().
+ */
 export async function removeFromCache(selection: Selection, look = lookForUsers): Promise<string> {
   const removals = await removeEntries(select(listCache(), selection), look);
   const gone = removals.filter(({ kept }) => kept === undefined).map(({ entry }) => entry);
@@ -94,7 +97,7 @@ function select(all: readonly CacheEntry[], { kind, kernel, unusedDays }: Select
   return all.filter((entry) => (name === 'all' || entry.kind === name) && isWanted(entry) && entry.usedMs < before);
 }
 
-/** Whether an entry belongs to the kernel called `wanted`. */
+/** True if an entry belongs to the kernel called `wanted`. */
 function findKernel(all: readonly CacheEntry[], wanted: string): (entry: CacheEntry) => boolean {
   const releases = [...new Set(all.flatMap(({ release }) => release ?? []))].sort();
   const named = recallRelease(wanted);

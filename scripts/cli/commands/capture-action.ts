@@ -20,7 +20,7 @@ export async function performCapture(command: CliCommand): Promise<number> {
   const path = resolve(output);
   return withAdapter(control, async (client) => {
     const capture = await startCapture(client, { path, limitBytes: limit * BYTES_PER_MIB, ...choice });
-    // Before, a signal ends this process as any other, and its connection with it.
+    // Until then a signal ends this process like any other, and its connection with it.
     const { whenAsked, forget } = takeSignals();
     try {
       process.stderr.write(`capturing to ${printable(path)}\n`);
@@ -39,7 +39,7 @@ function passed(seconds: number): Promise<void> {
   });
 }
 
-/** Says what the file has; throws SetupError when it took no more. */
+/** Reports the content of the file; throws SetupError when it could take no more. */
 function conclude({ path, packets, lost, bytes, early, failed }: CaptureProgress): number {
   if (early !== undefined && failed) throw new SetupError(early);
   if (early !== undefined) process.stderr.write(`${early}\n`);

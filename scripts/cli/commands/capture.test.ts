@@ -137,8 +137,8 @@ t.test('a capture costs nothing when it is off, and only one runs', async (t) =>
 t.test('packets the file cannot take in time are counted, the rest is whole', async (t) => {
   const setting = prepare(t);
   const capture = setting.capture();
-  // Nothing is written without a turn of the event loop; two buffers of 1 MiB hold some 500 packets
-  // of 4 KiB.
+  // Nothing is written without a turn of the event loop; two buffers of 1 MiB hold about 500
+  // packets of 4 KiB.
   send(setting, 400, 4096);
   await capture.stop();
   const { packets, lost } = capture.progress;
@@ -235,7 +235,7 @@ t.test('a FIFO never stops the adapter', async (t) => {
   t.match(unread.progress, { failed: true, early: /\(EAGAIN\)/ }, 'one that reads nothing is not waited for');
 });
 
-/** Bytes that can be read at once; 0 when nobody writes any more, -1 when there are none. */
+/** Bytes that can be read at once; 0 when there is no writer left, -1 when there are none. */
 function readSome(fd: number, into: Buffer): number {
   try {
     return readSync(fd, into);

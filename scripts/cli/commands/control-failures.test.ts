@@ -54,7 +54,7 @@ t.setTimeout(0);
 const truth = makeTruth();
 const bounds = { ...controlBounds };
 const inspectorMs = inspectorBounds.answerMs;
-/** Other files of this process have the usual bounds. */
+/** Other test files of this process have the usual bounds. */
 function restoreBounds(): void {
   Object.assign(controlBounds, bounds);
   inspectorBounds.answerMs = inspectorMs;
@@ -69,7 +69,7 @@ const result =
   (socket, request) =>
     answer(socket, request, value);
 
-/** Writes the text again and again, as long as somebody reads. */
+/** Writes the text again and again, as long as there is a reader. */
 const flood =
   (text: string): Behaviour =>
   (socket) => {
@@ -118,7 +118,7 @@ const slowBehaviours: typeof behaviours = {
   'answers to others, without end': [flood('{"id":12345,"result":1}\n'.repeat(100)), SILENT],
 };
 
-/** A call that has ended, and the path that stood for FILE. */
+/** A call that has ended, and the path in place of FILE. */
 interface EndedCall extends CliResult {
   readonly call: string;
   readonly file: string;
@@ -138,7 +138,7 @@ async function performAll(t: Test, behaviour: Behaviour, good = 0): Promise<Ende
   return Promise.all(ended).finally(() => server.close());
 }
 
-/** The sentence that a failed call said; throws when it said something else. */
+/** The sentence that a failed call printed; throws when it printed something else. */
 function sentenceOf({ call, stderr }: EndedCall): string {
   const lines = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('capturing to '));
   const start = `vuhca ${call.split(' ')[0]}: `;
@@ -146,10 +146,12 @@ function sentenceOf({ call, stderr }: EndedCall): string {
   return lines[0].slice(start.length);
 }
 
-/** What is wrong with the end of a call whose adapter misbehaved after some good answers. */
+/**
+ * Describes what is wrong with the end of a call whose adapter misbehaved after some good answers.
+ */
 function findFault(ended: EndedCall, good: number, sentence: RegExp): string | undefined {
   const { call, status, stderr, stdout, file } = ended;
-  // Fewer requests than that, or a follower whose adapter has ended.
+  // The call made fewer requests than that, or follows an adapter that has ended.
   const isDone = good > 0 && status === ExitStatus.DONE;
   if (isDone) return stderr.replace(/^capturing.*\n.*\n$/, '') === '' ? undefined : `${call} said ${stderr}`;
   if (status !== ExitStatus.FAILED) return `${call} ended with ${status}`;
@@ -162,7 +164,7 @@ t.test('the table has every command that talks to an adapter', async (t) => {
   t.teardown(restoreBounds);
   const commands = await defineCommands(makeProgram(async () => {}));
   const talking = commands.filter(({ options }) => options.some(({ long }) => long === '--control'));
-  // The first two start one, and `view` goes on asking one: view-command.test.ts.
+  // The first two start an adapter, and `view` keeps asking one: view-command.test.ts.
   const others = ['run', 'device', 'view'];
   const names = talking.map((command) => command.name()).filter((name) => !others.includes(name));
   t.same(names.sort(), Object.keys(calls).sort());
@@ -187,7 +189,7 @@ t.test('an adapter that misbehaves', async (t) => {
 
 t.test('an adapter that does not answer', async (t) => {
   t.teardown(restoreBounds);
-  // It is never met before an answer that comes: those are read within milliseconds.
+  // A bound that is never reached before an arriving answer, which is read within milliseconds.
   controlBounds.answerMs = 100;
   await Promise.all(Object.keys(slowBehaviours).map((name) => checkBehaviour(t, name, 0)));
   controlBounds.answerMs = bounds.answerMs;
@@ -199,10 +201,10 @@ t.test('answers as they should be', async (t) => {
   for (const { call, status, stderr } of ended) t.equal(status, ExitStatus.DONE, `${call}: ${stderr}`);
 });
 
-/** Something else in place of a value: of another kind, too large, negative, or missing. */
+/** A replacement for a value: of another kind, too large, negative, or missing. */
 const others = [null, -1, 2 ** 53, 0.5, 'x', '', true, [], {}, undefined];
 
-/** The value with one member, wherever it lies, replaced. */
+/** The value with one member, at any depth, replaced. */
 function damage(random: Random, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || random.below(8) === 0) return others[random.below(others.length)];
   const names = Object.keys(value);

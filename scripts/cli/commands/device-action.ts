@@ -28,7 +28,7 @@ import { readTopologyFile } from '../topology/topology-file.ts';
 import { type DeviceArguments, READY, SLOT } from './device-command.ts';
 import { PAGE_IS_AT } from './view-command.ts';
 
-/** Time for the last packets of a capture when the adapter has failed. */
+/** Time for the last packets of a capture after the adapter has failed. */
 const CAPTURE_BOUND_MS = 2000;
 
 export async function performDevice(command: CliCommand): Promise<number> {
@@ -37,7 +37,7 @@ export async function performDevice(command: CliCommand): Promise<number> {
   const log = makeLog(given.logLevel);
   openInspector(given.inspect);
   const library = await provideLibrary();
-  // Before, nothing is open, and a signal ends the process at once.
+  // Until then nothing is open, and a signal ends the process at once.
   const { whenAsked } = takeSignals();
   const ends = new Ends(log);
   const controlPath = given.control ?? (await chooseControlPath());
@@ -77,18 +77,20 @@ export async function performDevice(command: CliCommand): Promise<number> {
   } finally {
     ends.close();
   }
-  // An attached debugger would keep the process.
+  // An attached debugger would keep the process alive.
   process.exit(ends.status);
 }
 
-/** The path in the folder where others find it, which is free of what killed adapters have left. */
+/**
+ * The path in the folder where other commands find it; leftovers of killed adapters are removed.
+ */
 async function chooseControlPath(): Promise<string> {
   const path = defaultControlPath();
   await findControlPaths();
   return path;
 }
 
-/** A capture writes what it has, unless it is what has failed. */
+/** A capture writes its packets, unless the capture itself has failed. */
 async function closeInTime(commands: ControlCommands): Promise<void> {
   const bound = new Promise((done) => setTimeout(done, CAPTURE_BOUND_MS));
   await Promise.race([commands.close().catch(() => {}), bound]);

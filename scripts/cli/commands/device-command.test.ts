@@ -24,7 +24,7 @@ const READY = /^listening on (\S+) control (\S+)$/m;
 
 t.setTimeout(0);
 
-/** Asks it to end by a signal. */
+/** Ends it by a signal. */
 async function end(t: Test, device: CliProcess, signal: NodeJS.Signals): Promise<void> {
   device.child.kill(signal);
   t.equal(await device.whenExited, 0, signal);

@@ -18,10 +18,13 @@ import {
 } from '../options/option-values.ts';
 import { type Personality, personalityOption } from '../options/personality.ts';
 
-/** The beginning of the line on standard output that says guests may attach; the paths follow. */
+/**
+ * The beginning of the line on standard output that announces that guests may attach; the paths
+ * follow.
+ */
 export const READY = 'listening on';
 /**
- * The beginning of a line before it, for each device of several functions that belong into one PCI
+ * The beginning of an earlier line, for each device of several functions that belong in one PCI
  * slot; their sockets follow.
  */
 export const SLOT = 'one slot for';

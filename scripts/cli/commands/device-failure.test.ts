@@ -86,7 +86,7 @@ for (const { what, options, fileBytes, reason, sizes } of partOf(earlyEnds, 1))
     t.match(await runWords(['replay', recordPath]), { status: 0, stdout: /identical/ });
   });
 
-/** Reads a register until the adapter has said something. */
+/** Reads a register until the adapter has logged something. */
 async function readUntil(client: VfioUserClient, condition: () => boolean): Promise<void> {
   while (!condition()) {
     for (let i = 0; i < 1000; i++) client.read32(0, 0);

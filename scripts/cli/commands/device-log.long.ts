@@ -13,10 +13,10 @@ import { makeDirectory } from '../testing/directory.ts';
 
 const COMMAND = fileURLToPath(new URL('../../vuhca', import.meta.url));
 const FUNCTIONS = 34;
-/** Lines that one function may log at once are fewer. */
+/** More lines than one function may log at once. */
 const CLIENTS = 40;
 
-/** What nobody reads, and how to read what is left in it. */
+/** A stream without a reader, and a function that reads the rest of it. */
 type Unread = (t: Test, directory: string) => { stdio: number | 'pipe'; open: () => void };
 
 /** A process gets a socket from Node. */

@@ -36,7 +36,7 @@ async function explainRunning(given: ExplainArguments): Promise<string> {
     : `no QP of process ${given.process} is among those that failed last\n`;
 }
 
-/** Failures that are kept, newest first, then the queue pairs that there are. */
+/** Kept failures, newest first, then the existing queue pairs. */
 export async function readWithFailures(client: ControlClient): Promise<NamedQueuePair[]> {
   const adapters = await readQueuePairs(client, {});
   const kept: NamedQueuePair<FailedQueuePair>[] = [];
@@ -50,9 +50,9 @@ export async function readWithFailures(client: ControlClient): Promise<NamedQueu
 }
 
 /**
- * The failures that are asked for, newest first: those that are kept, and of queue pairs that
- * failed before these. A number may also be that of a queue pair that has not failed. Throws a
- * ControlError when there is none with this number.
+ * The requested failures, newest first: the kept ones, and those of queue pairs that failed before
+ * these. A number may also be that of a queue pair that has not failed. Throws a ControlError when
+ * there is none with this number.
  */
 export function chooseFailures(
   all: readonly NamedQueuePair[],

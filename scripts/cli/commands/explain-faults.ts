@@ -11,7 +11,7 @@ import { withAdapter } from '../session/with-adapter.ts';
 import type { ExplainArguments } from './explain-command.ts';
 import { explainFaultName } from './explain-queue-pair.ts';
 
-/** Empty for a question about queue pairs, and when no function has met a fault. */
+/** Empty for a question about queue pairs, and when no function has had a fault. */
 export async function explainFirstFaults({ control, ...narrower }: ExplainArguments): Promise<string> {
   if (Object.keys(narrower).length > 0) return '';
   return describeFirstFaults(await withAdapter(control, (client) => client.request('status')));

@@ -67,7 +67,7 @@ function describeToday({ agoNs, stateToday }: FailedQueuePair): string {
   return `${duration(agoNs)}; ${stateToday === undefined ? 'it is destroyed' : `it is in ${stateToday}`}`;
 }
 
-/** What a fault means and what to check, below a line that tells of one. */
+/** Meaning of a fault and checks, below a line that reports it. */
 export function explainFaultName(name: string): string {
   return joined(describeFault('fault', { fault: name }));
 }
@@ -85,7 +85,8 @@ function describePacket({ cause, psn, syndrome }: Failure): string[] {
 }
 
 /**
- * Requests under way when a send failed, and the time that the requester was to wait for its peer.
+ * Requests outstanding when a send failed, and the time for which the requester would wait for its
+ * peer.
  */
 function describeProgress({ failure, peer, send, patience }: FailedQueuePair): string[] {
   if (failure.cause !== 'send' || patience === undefined) return [];
@@ -104,7 +105,7 @@ function describeProgress({ failure, peer, send, patience }: FailedQueuePair): s
 
 /**
  * The other end, if it is in this process: the numbers of both fit, and so does the PSN of its
- * failure. Of several, the one that failed at about the same time.
+ * failure. If there are several, the one that failed at about the same time.
  */
 function describePeer(qp: NamedQueuePair['qp'], all: readonly NamedQueuePair[]): string[] {
   const ends = all.filter(({ qp: other }) => other.number === qp.peer?.qpn && other.peer?.qpn === qp.number);

@@ -36,7 +36,7 @@ export function defineFabric(command: CliCommand): void {
 
 const MS_PER_SECOND = 1000;
 
-/** Seconds between the two reports of a picture, unless `--watch` says it. */
+/** Seconds between the two reports of a picture, unless `--watch` gives them. */
 const LOAD_SECONDS = 1;
 
 export async function performFabric(command: CliCommand): Promise<number> {

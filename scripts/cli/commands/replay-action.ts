@@ -47,8 +47,8 @@ function checkTrace({ messages, show, export: file, format }: ReplayArguments): 
 }
 
 /**
- * The traces of all that a recording has, and the status of its replay. Says on standard error when
- * the adapter did something else. Throws SetupError.
+ * The traces of everything in a recording, and the status of its replay. Reports on standard error
+ * when the adapter behaved differently. Throws SetupError.
  */
 export function traceRecording(path: string): { readonly traces: AdapterTrace[]; readonly status: number } {
   const replay = openRecording(path);
@@ -73,7 +73,7 @@ function openRecording(path: string): Replay {
   return sayDamage(path, () => openReplay(bytes));
 }
 
-/** Damage of the recording becomes a sentence of the command. */
+/** Turns damage of the recording into a sentence of the command. */
 function sayDamage<Result>(path: string, replay: () => Result): Result {
   try {
     return replay();

@@ -142,7 +142,10 @@ const accepted: readonly (readonly [words: string, shown: object])[] = [
   ['adapter disable=off freeze=off lend=off', { disabled: false, freezeSends: false, lendIdle: false }],
 ];
 
-/** Refusals of requests for too much of each, after the above, by an adapter of three functions. */
+/**
+ * Refusals of requests for too much of each resource, after the requests above, by an adapter of
+ * three functions.
+ */
 const refused: readonly (readonly [words: string, said: string])[] = [
   ['function 1 vcbs=65', 'at most 64 would be accepted (BAD_FIELD)'],
   ['function 1 base=20000', 'at most 16359 would be accepted (BAD_FIELD)'],

@@ -93,7 +93,7 @@ export async function performSetup(command: CliCommand): Promise<number> {
   return 0;
 }
 
-/** What is wrong with the arguments; undefined when nothing is. */
+/** Describes what is wrong with the arguments; undefined when nothing is. */
 function findObjection(target: CacheKind, folders: readonly string[], given: SetupArguments): string | undefined {
   const isCache = given.sizes === true || given.remove === true;
   if (given.sizes === true && given.remove === true) return 'give --sizes or --remove, not both';

@@ -32,7 +32,7 @@ export async function performTop(command: CliCommand): Promise<number> {
 }
 
 function readView({ function: number }: ScreenArguments): StatusView {
-  // Where the output is no terminal, its width is unknown: the screen fits the narrowest.
+  // Without a terminal the width of the output is unknown, so the screen fits the narrowest one.
   const { columns = NARROW_COLUMNS } = process.stdout;
   const view = { columns, colour: isColoured() };
   return number === undefined ? view : { ...view, number };

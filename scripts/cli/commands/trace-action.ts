@@ -61,7 +61,7 @@ export function checkTrace(action: TraceAction, file: string | undefined, given:
     throw new UsageError('say which QP with --qp, or --process, or --new, or --timeline');
 }
 
-/** The same for the options of show. */
+/** Throws UsageError for options of show that do not fit. */
 function checkShow(action: TraceAction, file: string | undefined, given: TraceArguments): void {
   const { messages, retried, failed, slowest, ladder, json } = given;
   const isOwn = [messages, retried, failed, slowest, ladder].some((value) => value !== undefined);

@@ -39,7 +39,7 @@ export async function performView(command: CliCommand): Promise<number> {
   const source = await openSource();
   try {
     const server = await ViewServer.start({ source, page: await providePage(), lessons, mayAct: !read, port });
-    // Before, a signal ends this process as any other.
+    // Until then a signal ends this process like any other.
     const { whenAsked, forget } = takeSignals();
     process.stdout.write(`${PAGE_IS_AT} ${server.address}\n`);
     if (open) openInBrowser(server.address);

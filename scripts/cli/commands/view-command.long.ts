@@ -19,7 +19,7 @@ const PAGE = /^the page is at http:\/\/127\.0\.0\.1:(\d+)\/\?token=(\S+)$/m;
 const ADAPTERS = 64;
 /** States of the page that are paid for. */
 const STATES = 20;
-/** Time for ten states, if somebody looked. */
+/** Time for ten states, if a page were open. */
 const QUIET_MS = 2000;
 
 /** Processor time of a process, in ticks of the system: user and system (proc(5), stat). */
@@ -63,7 +63,10 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((done) => setTimeout(done, 20));
 }
 
-/** Asks until nothing listens: a page still takes connections for a moment after its last event. */
+/**
+ * Sends requests until nothing listens: a server still takes connections for a moment after its
+ * last event.
+ */
 async function untilGone(page: Page): Promise<void> {
   for (;;) {
     const answer = await ask(page, '/').catch((reason: NodeJS.ErrnoException) => reason);
@@ -104,7 +107,8 @@ t.test('a page of 64 adapters costs the device its share, and nothing when nobod
     `${(events.length / seconds).toFixed(1)} states of ${events[0]?.length} characters a second, ` +
       `${((readTicks(device.child.pid ?? 0) - ticks) / seconds).toFixed(2)} % of a processor by the device`,
   );
-  // However slow or busy the machine is: before each poll the account has paid for those before it.
+  // This holds however slow or busy the machine is: before each poll the account has paid for the
+  // earlier ones.
   for (const { atMs, spentMs } of relay.polls)
     if (spentMs > FULL_MS + DEVICE_SHARE * (atMs - beganMs)) t.fail(`${spentMs} ms spent within ${atMs - beganMs} ms`);
   t.ok(relay.polls.length >= STATES);

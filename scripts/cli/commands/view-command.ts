@@ -19,7 +19,7 @@ export interface ViewArguments {
   readonly open: boolean;
 }
 
-/** The beginning of the line on standard output that has the address of the page. */
+/** The beginning of the line on standard output with the address of the page. */
 export const PAGE_IS_AT = 'the page is at';
 
 const PORT_MAX = 65_535;

@@ -7,7 +7,7 @@
 import type { Argument, Option } from 'commander';
 import { type CliCommand, valueName } from '../options/cli-command.ts';
 
-/** The place of an option's value: none, the next word or behind `=`, or only behind `=`. */
+/** The place of an option's value: none, the next word or after `=`, or only after `=`. */
 export type ValuePlace = 'none' | 'next' | 'equals';
 
 /** A value: one word out of `choices`, a file, or a text that only the user knows. */
@@ -15,7 +15,7 @@ export interface WordValue {
   readonly name: string;
   readonly choices: readonly string[];
   readonly isFile: boolean;
-  /** More of the same may follow. */
+  /** The value may be repeated. */
   readonly isList: boolean;
 }
 
@@ -32,7 +32,7 @@ export interface CommandWords {
   readonly summary: string;
   readonly options: readonly OptionWords[];
   readonly operands: readonly WordValue[];
-  /** Whether any words may follow `--`. */
+  /** True if any words may follow `--`. */
   readonly takesRest: boolean;
 }
 

@@ -44,7 +44,7 @@ function formatCommand({ name, options, operands, takesRest }: CommandWords): st
           ;;`;
 }
 
-/** A value may follow the option or stand behind `=`; `=-` allows the latter only. */
+/** A value may follow the option, or come after `=`; `=-` allows only the latter. */
 function formatOption({ name, description, place, value }: OptionWords): string {
   const text = `[${description.replaceAll(/[[\]\\]/g, '\\$&')}]`;
   if (place === 'none') return quote(`${name}${text}`);

@@ -16,7 +16,7 @@ for (const name of ['a.rec', 'b c.rec', 'bzImage']) writeFileSync(join(directory
 mkdirSync(join(directory, 'folder'));
 
 /**
- * Has bash complete the last of `words`, in a folder with some files. */
+ * Makes bash complete the last of `words`, in a folder with some files. */
 function complete(...words: readonly string[]): string[] {
   const program = `source '${script}'; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _vuhca; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { stdout, stderr, status } = spawnSync('bash', ['--norc', '-uc', program, 'bash', 'vuhca', ...words], {

@@ -38,7 +38,7 @@ export async function performBreak(command: CliCommand): Promise<number> {
   return 0;
 }
 
-/** Serves the terminal until the process goes on; false at the end of the session. */
+/** Serves the terminal until the process continues; false at the end of the session. */
 async function serveStop(session: TerminalDebugger, lines: AsyncIterator<string>): Promise<boolean> {
   process.stdout.write(printableLines(`${session.describeStop()}\n`));
   for (;;) {

@@ -22,7 +22,7 @@ function findLine(text: string): number {
   return readFileSync(join(ROOT, FILE), 'utf8').split('\n').indexOf(text) + 1;
 }
 
-// Nothing here waits for time to pass; a machine that is busy with other tests may need long.
+// Nothing here waits for a time; a machine that is busy with other tests may need long.
 t.setTimeout(0);
 
 t.test('a breakpoint by file and line is hit', async (t) => {
@@ -56,7 +56,7 @@ t.test('a breakpoint by file and line is hit', async (t) => {
   t.match(output, new RegExp(`stopped in reportProcess, ${join(ROOT, FILE)}:${line}\n`));
   child.stdin.write('pid\n1 +\nprocess.adapters[0].name\nbt\n');
   await until(new RegExp(`^\\(.*\\) ${device.child.pid}\n.*SyntaxError.*\n.*"a"\n.*0 {2}reportProcess, `, 'm'));
-  // A status makes two reports: the second stop ends the session.
+  // A status makes two reports, so the second stop ends the session.
   child.stdin.write('c\nq\n');
   t.equal(await whenEnded, 0);
   t.match(await stopped, { status: 0, stdout: /^vuhca \d/ }, 'the adapter answers when it goes on');

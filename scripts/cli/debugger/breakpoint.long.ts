@@ -22,7 +22,9 @@ const managementCommand = {
   line: 'return entry.handler(context)',
 };
 
-/** Traffic, and a suite of tests in a loop, which reads registers and gives management commands. */
+/**
+ * Traffic, and a suite of tests in a loop, which reads registers and issues management commands.
+ */
 const CASE = `#!/bin/sh
 mount -t debugfs debugfs /sys/kernel/debug
 insmod /modules/vuhca_test.ko && insmod /modules/vuhca_traffic.ko
@@ -117,7 +119,7 @@ class Debugger {
   }
 }
 
-// Nothing but the guest's silence bounds it: a busy machine takes long.
+// Only the guest's silence bounds the wait: a busy machine takes long.
 t.setTimeout(0);
 
 t.test('breakpoints are held in the adapter of a live guest', async (t) => {

@@ -21,7 +21,7 @@ interface Pending {
   readonly timer: NodeJS.Timeout;
 }
 
-/** A debugger's port that is none, or cannot be used: one sentence. */
+/** Error for a debugger's port that does not exist or cannot be used: one sentence. */
 export class DebuggerError extends Error {
   override readonly name = 'ControlError';
 }
@@ -119,7 +119,7 @@ export class InspectorClient {
 
   /**
    * Ends the connection. The debugger is disabled first: Node 20 crashes when it has scripts to
-   * report to a client that has gone.
+   * report to a client that is gone.
    */
   async close(): Promise<void> {
     await this.call('Debugger.disable').catch(() => {});
@@ -164,7 +164,7 @@ export class InspectorClient {
 
 type InspectorMessage = { id?: number; result?: unknown; error?: { message: string } } & InspectorEvent;
 
-/** Undefined for what no inspector sends. */
+/** Undefined for a frame that no inspector sends. */
 function readMessage(text: string): InspectorMessage | undefined {
   try {
     const message = JSON.parse(text);

@@ -22,7 +22,7 @@ interface Frame {
   readonly location: { readonly scriptId: string; readonly lineNumber: number; readonly columnNumber: number };
 }
 
-/** Ways to go on from a stop. */
+/** Ways to continue after a stop. */
 export const steps = { c: 'resume', n: 'stepOver', s: 'stepInto', o: 'stepOut' } as const;
 
 const CONTEXT_LINES = 3;
@@ -69,7 +69,7 @@ export class TerminalDebugger {
   }
 
   /**
-   * Resolves at the next stop; rejects when the process ends. Call it before the process goes on.
+   * Resolves at the next stop; rejects when the process ends. Call it before the process continues.
    */
   waitForStop(): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -83,7 +83,7 @@ export class TerminalDebugger {
     await this.#inspector.call(`Debugger.${steps[step]}`);
   }
 
-  /** The value of `expression` at the stop, or why it has none. */
+  /** The value of `expression` at the stop, or the reason why it has none. */
   async evaluate(expression: string): Promise<string> {
     const { callFrameId } = this.#frames[0];
     const given = { callFrameId, expression, generatePreview: true };
@@ -111,7 +111,7 @@ export class TerminalDebugger {
       .join('\n');
   }
 
-  /** Ends the session: its breakpoints go, and the process runs on. */
+  /** Ends the session: removes its breakpoints, and lets the process continue. */
   async close(): Promise<void> {
     this.#ended = undefined;
     await this.#inspector.close();

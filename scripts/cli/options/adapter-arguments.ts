@@ -72,7 +72,7 @@ export interface AdapterArguments {
   readonly linkKey?: string;
   /** `FAULT=PROBABILITY,...,seed=N` of the link between the two ports, and of `link`. */
   readonly fault?: string;
-  /** What the two ports are plugged into. */
+  /** The peers of the two ports. */
   readonly fabric?: LoneFabric;
 }
 

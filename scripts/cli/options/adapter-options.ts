@@ -104,7 +104,7 @@ export function readAdapterOptions(given: AdapterArguments): AdapterOptions {
   return options;
 }
 
-/** Those members of `options` that the given options of the command line set. */
+/** The members of `options` that the given options of the command line set. */
 export function pickGiven(options: AdapterOptions, given: readonly Option[]): Partial<AdapterOptions> {
   const names = given.map(({ long }) => long?.slice('--'.length));
   const properties = typedNames.filter(([, option]) => names.includes(option)).map(([property]) => property);
@@ -120,8 +120,8 @@ export function readOrdering({ ordering }: AdapterArguments): OrderingOptions {
 }
 
 /**
- * What the ports are plugged into. A link to another process, or one with faults, takes the place
- * of the cable, so a switch cannot be given with them. Throws UsageError.
+ * The peers of the ports. A link to another process, or one with faults, replaces the cable, so a
+ * switch cannot be given with them. Throws UsageError.
  */
 export function readFabric({ fabric, link, fault }: AdapterArguments, usual: LoneFabric): LoneFabric {
   const other = link !== undefined ? '--link' : fault !== undefined ? '--fault' : undefined;

@@ -20,13 +20,13 @@ import { UsageError } from './usage-error.ts';
 export interface AdapterWords {
   /** The words that give `vuhca device` the same options. */
   readonly words: readonly string[];
-  /** The options of the model that were given; others keep what the script chooses. */
+  /** The options of the model that were given; others keep the values of the script. */
   readonly members: Partial<AdapterOptions>;
 }
 
 /**
  * Reads `words` by the options of `script` and those of an adapter. Throws UsageError, also for
- * what the adapter would refuse.
+ * values that the adapter would refuse.
  */
 export function readWithAdapter<T extends object>(script: Command, words?: readonly string[]): T & AdapterWords {
   addAdapterOptions(script);

@@ -22,9 +22,9 @@ const sentences: readonly (readonly [commander: RegExp, ours: string])[] = [
 
 export class CliCommand extends Command {
   readonly examples: Example[] = [];
-  /** The words behind `--`; undefined when there is no `--`. */
+  /** The words after `--`; undefined when there is no `--`. */
   rest: readonly string[] | undefined;
-  /** Whether words may follow `--`. */
+  /** True if words may follow `--`. */
   takesRest = false;
 
   constructor(name?: string) {
@@ -36,7 +36,7 @@ export class CliCommand extends Command {
     return new CliCommand(name);
   }
 
-  /** Lets any words follow `--`, for which the usage line says `name`. */
+  /** Allows any words after `--`, which the usage line calls `name`. */
   takeRest(name: string): this {
     this.takesRest = true;
     return this.usage(`[options] [-- ${name}...]`);
@@ -48,7 +48,7 @@ export class CliCommand extends Command {
     return this;
   }
 
-  /** Adds lines behind the options. */
+  /** Adds lines after the options. */
   addNotes(...lines: readonly string[]): this {
     return this.addHelpText('after', `\n${lines.join('\n')}`);
   }
@@ -98,7 +98,7 @@ export function givenOptions(command: Command): Option[] {
 }
 
 /**
- * A word as commander shall see it. Throws UsageError when an option lacks its value, or has one
+ * A word in the form for commander. Throws UsageError when an option lacks its value, or has one
  * that it does not take.
  */
 function settleWord(options: readonly Option[], word: string, next: string | undefined): string {

@@ -12,7 +12,7 @@ import { UsageError } from './usage-error.ts';
 const OPEN_TO_OTHERS = 0o077;
 const ROOT_USER = 0;
 
-/** `what` begins the sentence: it names the file. Throws UsageError or SetupError. */
+/** `what` names the file at the beginning of the sentence. Throws UsageError or SetupError. */
 export function readLinkKey(what: string, path: string): LinkKey {
   const objection = objectToOwner(what, path);
   if (objection !== undefined) throw new UsageError(`${what} names ${path}, ${objection}`);

@@ -8,9 +8,9 @@ import { PORT_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
 import { ADDRESS_SYNTAX, type LinkEndpoint, parseEndpoint } from '../../../protocol/system/socket-address.ts';
 import { UsageError } from './usage-error.ts';
 
-/** How a link is written. */
+/** Syntax of a link. */
 export const LINK_SYNTAX = `PORT=listen:ADDRESS or PORT=connect:ADDRESS, where an address is ${ADDRESS_SYNTAX}`;
-/** How a user gives a key. */
+/** Syntax of the option for a key. */
 export const KEY_NAME = '--link-key <FILE>';
 const LINK_PATTERN = /^([1-4])=(listen|connect):(.+)$/;
 

@@ -27,7 +27,7 @@ import { nothing, wholeLines, writeOutput } from './write-output.ts';
 // No bound holds on a busy machine.
 t.setTimeout(0);
 
-/** A folder with something of each kind. */
+/** A folder with a file of each kind. */
 async function makeKinds(t: Test): Promise<(name: string) => string> {
   const directory = makeDirectory(t);
   const path = (name: string): string => (name.startsWith('/') ? name : join(directory, name));
@@ -50,7 +50,7 @@ const FOLDER = /it is a folder; name a file$|\(EISDIR\): it is a folder; name a 
 const SOCKET = /it is a socket; name a file$|\(ENXIO\): it is a socket or a device, /;
 const MISSING = /\(ENOENT\): it does not exist, or its folder does not; /;
 
-/** What is refused both as input and as output. */
+/** Paths that are refused both as input and as output. */
 const common: readonly [name: string, sentence: RegExp][] = [
   ['folder', FOLDER],
   ['socket', SOCKET],
@@ -79,7 +79,7 @@ t.test('reading', async (t) => {
   const program = 'printf one; exec 2>&-; read go; head -c 200000 /dev/zero; printf two';
   const writer = spawn('sh', ['-c', `{ ${program}; } > "$0"`, path('fifo')], { stdio: ['pipe', 'ignore', 'pipe'] });
   await new Promise((resolve) => writer.stderr.resume().once('close', resolve));
-  // Without any reader the writer would be ended before the file is opened to be read.
+  // Without any reader the writer would end before the file is opened for reading.
   const reader = openSync(path('fifo'), constants.O_RDONLY | constants.O_NONBLOCK);
   closeSync(own);
   writer.stdin.write('go\n');

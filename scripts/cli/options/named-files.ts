@@ -33,7 +33,7 @@ export interface AllowedKinds {
   readonly characterDevice?: boolean;
 }
 
-/** Why the path is of no use, if it is not. */
+/** Reason why the path cannot be used, if it cannot. */
 export function objectToKind(status: Stats, allowed: AllowedKinds): string | undefined {
   if (status.isDirectory() && !allowed.folder) return 'it is a folder; name a file';
   if (status.isFIFO() && !allowed.fifo) return 'it is a FIFO; name a file';
@@ -43,7 +43,7 @@ export function objectToKind(status: Stats, allowed: AllowedKinds): string | und
   return undefined;
 }
 
-/** Throws UsageError unless there is something of an allowed kind that this user may read. */
+/** Throws UsageError unless the path has an allowed kind and this user may read it. */
 export function checkInput(name: string, path: string, allowed: AllowedKinds = {}): void {
   let objection: string | undefined;
   try {
@@ -79,13 +79,13 @@ export function checkOutput(name: string, path: string, others: readonly string[
 }
 
 /**
- * The bytes of a file, or of a pipe that somebody writes to. Throws SetupError with one sentence
- * that begins with `what`.
+ * The bytes of a file, or of a pipe with a writer. Throws SetupError with one sentence that begins
+ * with `what`.
  */
 export function readNamedFile(what: string, path: string): Buffer {
   let fd = -1;
   try {
-    // To open a FIFO would wait for its writer.
+    // Opening a FIFO would wait for its writer.
     fd = openSync(path, O_RDONLY | O_NONBLOCK);
     const status = fstatSync(fd);
     const objection = objectToKind(status, { fifo: true });

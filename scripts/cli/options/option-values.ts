@@ -75,21 +75,21 @@ export function actionArgument(words: readonly string[], name = '<ACTION>'): Arg
   });
 }
 
-/** The option that chooses a running adapter: all commands that look into one have it. */
+/** The option that chooses a running adapter: all commands that read one have it. */
 export function controlOption(): Option {
   return new Option('--control <PATH>', 'The control socket (default: that of the only running adapter)');
 }
 
-/** The option that shows `what` again and again. */
+/** The option that shows `what` repeatedly. */
 export function watchOption(what: string): Option {
   return wholeNumber('--watch [SECONDS]', `Repeats ${what} until Ctrl-C`, 1, DAY_SECONDS).preset('1');
 }
 
-/** What a page may do: all that its user can do, or look only. */
+/** Rights of a page: all actions of its user, or read-only. */
 const VIEW_MODES = ['act', 'read'] as const;
 export type ViewMode = (typeof VIEW_MODES)[number];
 
-/** The option that serves the page of `vuhca view` beside what a command does. */
+/** The option that serves the page of `vuhca view` beside the work of a command. */
 export function viewOption(): Option {
   return wordOf(
     '--view [MODE]',
@@ -98,7 +98,7 @@ export function viewOption(): Option {
   ).preset('act');
 }
 
-/** The option of a process that stands still until somebody steps it. */
+/** The option of a process that stands still until it is stepped. */
 export function stepwiseOption(): Option {
   return new Option('--stepwise', 'The adapter stands still: the page and `vuhca step` move it; see docs/VIEW.md');
 }

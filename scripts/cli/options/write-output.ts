@@ -14,14 +14,14 @@ export type UsablePart = (bytes: Uint8Array, end: number) => number;
 
 const NEWLINE = 10;
 const { O_WRONLY, O_CREAT, O_TRUNC, O_NONBLOCK } = constants;
-/** A reader of a FIFO that takes nothing for so many looks is not waited for. */
+/** After this many checks without progress a write no longer waits for the reader of a FIFO. */
 const LOOKS_MAX = 200;
 const LOOK_MS = 10;
 
-/** Of a text whose lines mean something by themselves. */
+/** Usable part of a text whose lines have a meaning of their own. */
 export const wholeLines: UsablePart = (bytes, end) => (end === 0 ? 0 : bytes.lastIndexOf(NEWLINE, end - 1) + 1);
 
-/** Of a file that is of no use in part. */
+/** Usable part of a file that cannot be used in part. */
 export const nothing: UsablePart = () => 0;
 
 /** Throws SetupError with one sentence; `what` begins it. */
@@ -30,7 +30,7 @@ export function writeOutput(what: string, path: string, content: string | Uint8A
   let fd = -1;
   let done = 0;
   try {
-    // To open a FIFO would wait for its reader.
+    // Opening a FIFO would wait for its reader.
     fd = openSync(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK, 0o666);
     const objection = objectToKind(fstatSync(fd), { fifo: true, characterDevice: true });
     if (objection !== undefined) throw new SetupError(`${what} cannot be written: ${objection}`);

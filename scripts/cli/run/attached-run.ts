@@ -38,7 +38,7 @@ export async function performAttached(command: CliCommand, given: RunArguments, 
   }
 }
 
-/** The arguments with what the adapter of the place decides. Throws UsageError. */
+/** The arguments with those that the adapter of the place determines. Throws UsageError. */
 function adaptToPlace(command: CliCommand, given: RunArguments, { name, place }: PlaceLease): RunArguments {
   const { personality, orderCheck } = place;
   if (isGiven(command, '--personality') && given.personality !== personality)
@@ -99,7 +99,7 @@ class AttachedRun {
     });
   }
 
-  /** Waits for the end of the guest, which a signal and the loss of its place bring about. */
+  /** Waits for the end of the guest, which a signal or the loss of its place causes. */
   async #follow(guest: Guest): ReturnType<Guest['quit']> {
     void takeSignals().whenAsked.then((signal) => {
       this.#signal = signal;

@@ -13,7 +13,7 @@ import { provideDiskImage } from '../../../qemu/setup/disk-image.ts';
 import { makeDirectory } from '../testing/directory.ts';
 import { CliProcess, runCli } from '../testing/run-cli.ts';
 
-// A disk boots at the pace of the machine.
+// The speed of the machine decides how long a disk boots.
 t.setTimeout(0);
 
 const PORTS = { mlx5: 1, mthca: 2 } as const;

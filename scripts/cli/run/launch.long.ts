@@ -11,9 +11,9 @@ import t, { type Test } from 'tap';
 import { makeDirectory } from '../testing/directory.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-/** What the program is compiled of, and what tells a clone from a package. */
+/** The inputs of the compiled program, and the file that distinguishes a clone from a package. */
 const COPIED = ['device', 'protocol', 'qemu', 'guest-tests/harness', 'scripts', 'package.json', 'package-lock.json'];
-/** A sentence of the help, and the source that has it. */
+/** A sentence of the help, and its source file. */
 const [SENTENCE, SOURCE] = ['An InfiniBand host channel adapter in user space', 'scripts/cli/program.ts'];
 
 function makeClone(t: Test): string {

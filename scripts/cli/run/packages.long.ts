@@ -19,7 +19,7 @@ t.setTimeout(0);
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const SERVICES = 'openssh-server,slurm-wlm,nginx,fio,libfabric-bin,ucx-utils,make';
 
-/** Each line prints what `EXPECTED` has in its place. */
+/** Each line prints the text at the same position of `EXPECTED`. */
 const USES = `ssh-keygen -A >/dev/null
 mkdir -m 700 .ssh
 ssh-keygen -q -t ed25519 -N '' -f .ssh/id_ed25519

@@ -15,7 +15,7 @@ import { checkCommandsAndSignal, startWaitingGuest } from '../testing/waiting-gu
 
 // A guest that hangs is ended by `vuhca run`; only the machine's own bound ends a slow one.
 t.setTimeout(0);
-// Much of the time a guest boots or waits.
+// For much of the time a guest boots or waits.
 t.jobs = 2;
 
 /**

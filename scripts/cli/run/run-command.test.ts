@@ -20,7 +20,7 @@ const LOG_LINES_MAX = 20;
 
 // A guest that hangs is ended by `vuhca run`; only the machine's own bound ends a slow one.
 t.setTimeout(0);
-// Much of the time a guest boots or waits.
+// For much of the time a guest boots or waits.
 t.jobs = 2;
 
 const CASE = `#!/bin/sh

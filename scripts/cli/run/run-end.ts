@@ -17,7 +17,7 @@ import type { SessionEnd } from '../session/session.ts';
 export class CaseReport {
   /** The exit status of the case, once it has ended. */
   status: number | undefined;
-  /** Why the case did not run. */
+  /** Reason why the case did not run. */
   obstacle: string | undefined;
   readonly #failed: string[] = [];
   readonly #streams = new KtapStreams((result) => this.#judge(result), { plansBegin: true });
@@ -34,7 +34,7 @@ export class CaseReport {
     return this.status === 0 && this.findFailures().length === 0;
   }
 
-  /** What is wrong with the KTAP of the case; empty when nothing is. */
+  /** Faults of the KTAP of the case; empty when there are none. */
   findFailures(): readonly string[] {
     this.#streams.finish();
     return [...this.#failed, ...this.#streams.faults];
@@ -62,7 +62,7 @@ export class CaseReport {
   }
 }
 
-/** Says how it ended; returns the exit status. The guest has no report when it has a shell. */
+/** Prints how the guest ended; returns the exit status. A guest with a shell has no report. */
 export function conclude(end: SessionEnd, report: CaseReport | undefined, signal: NodeJS.Signals | undefined): number {
   const { guest, deviceFailure, capture, complaints, silence } = end;
   if (capture !== undefined) say(capture.early ?? `captured ${capture.packets} packets in ${capture.path}`);
@@ -92,7 +92,7 @@ function judgeCase(report: CaseReport): number {
   return report.status === 0 && failures.length > 0 ? 1 : report.status;
 }
 
-/** A word for the user. */
+/** A message for the user. */
 export function say(text: string): void {
   process.stderr.write(`vuhca: ${printable(text)}\n`);
 }

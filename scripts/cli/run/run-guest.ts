@@ -95,8 +95,8 @@ export function checkRun(given: RunArguments, qemuArguments: readonly string[] =
 }
 
 /**
- * Checks that what is read is there, what is written can be written, and no output is another file
- * of the command. Throws UsageError with one sentence.
+ * Checks that inputs exist, outputs can be written, and no output is another file of the command.
+ * Throws UsageError with one sentence.
  */
 function checkPaths(given: RunArguments): void {
   for (const name of ['initramfs', 'case', 'topology'] as const) {
@@ -157,7 +157,7 @@ async function chooseInitramfs(
   ];
   const files = distribution?.files ?? (given.files ?? []).map(readFileOption);
   const loaded = new Set(modules.map(({ name }) => name));
-  // Those that use our driver can be loaded by hand.
+  // Modules that use our driver can be loaded by hand.
   const script = readCase(given);
   const caseText = script?.text.toString('latin1') ?? '';
   const others = await kernel.build(loaded.has(OUR_DRIVER) ? foldersForGuest(caseText) : []);

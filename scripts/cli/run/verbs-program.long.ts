@@ -17,7 +17,7 @@ t.setTimeout(0);
 
 const blocks = readBlocks('docs/verbs/VERBS-PROGRAM.md').map(({ lines }) => lines);
 
-/** The lines of the block with a line that begins so. */
+/** The lines of the block with a line that begins with this text. */
 function blockWith(begins: string): readonly string[] {
   const found = blocks.find((lines) => lines.some((line) => line.trimStart().startsWith(begins)));
   if (found === undefined) throw new Error(`docs/verbs/VERBS-PROGRAM.md has no block with ${begins}`);

@@ -12,9 +12,9 @@ import { paragraph } from './screen-text.ts';
 export type Value = (typeof faultKind.values)[number];
 
 interface StatusRule {
-  /** As libibverbs names it, without `IBV_WC_`. */
+  /** Name in libibverbs, without `IBV_WC_`. */
   readonly verbs: string;
-  /** Clause of the InfiniBand specification, and what it says. */
+  /** Clause of the InfiniBand specification, and its content. */
   readonly rule: string;
   readonly check?: string;
 }
@@ -66,7 +66,7 @@ const STATUS_RULES: Readonly<Record<string, StatusRule>> = {
   GENERAL: { verbs: 'GENERAL_ERR', rule: 'IBTA 11.6.2' },
 };
 
-/** Words that say which list a number is of. */
+/** Words that name the list of a number. */
 const LISTS = {
   completion: { title: 'status of a completion', values: completionStatus.values, explain: explainCompletion },
   fault: { title: 'fault', values: faultKind.values, explain: explainFaultKind },
@@ -120,7 +120,7 @@ export function explainCompletion(statusText: string, vendorText?: string): stri
   ]);
 }
 
-/** The clause that rules a status, and what to check. */
+/** The clause that rules a status, and the checks. */
 export function explainStatus(name: string): string[] {
   const known = STATUS_RULES[name];
   if (known === undefined) return [];
@@ -132,7 +132,7 @@ export function explainStatus(name: string): string[] {
   ];
 }
 
-/** What to check when an adapter detected this fault. */
+/** Checks for a fault that an adapter detected. */
 export function explainFault({ name }: Value): string[] {
   const hint = completionHints[name];
   if (hint === undefined) return [];

@@ -25,7 +25,7 @@ const RATE_UNITS = [
   ['Mb/s', 1e-3],
   ['kb/s', 1e-6],
 ] as const;
-/** What `peer` says of a port of another process. */
+/** Value of `peer` for a port of another process. */
 const ELSEWHERE = 'elsewhere';
 
 /** A port with its link, and what it had sent at the first report. */
@@ -167,7 +167,7 @@ function short(value: number): string {
   return `${Number(value.toPrecision(2))}`;
 }
 
-/** Errors that a port has counted; a link that is down says why. */
+/** Errors that a port has counted; for a link that is down, the reason. */
 function describeErrors({ id, link }: Plugged, isDown: boolean): string[] {
   const counts = Object.entries(link.errors).map(([name, count]) => `${BAD}${count} ${words(name)} at ${id}`);
   return isDown ? [`${id} ${words(link.physicalState.toLowerCase())}`, ...counts] : counts;

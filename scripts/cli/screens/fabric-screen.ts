@@ -53,7 +53,7 @@ export function describeManager(nodes: readonly FabricNodeReport[]): string[] {
   ];
 }
 
-/** A subnet manager of the process: its state and its sweeps, and what needs a look. */
+/** A subnet manager of the process: its state, its sweeps, and warnings. */
 function describeBuiltIn(nodes: readonly FabricNodeReport[], manager: ManagerReport): string[] {
   const { guid, state, priority, heavySweeps, lightSweeps, problems, duplicates } = manager;
   const home = nodes.find(({ ports }) => ports.some((port) => port.guid === guid && port.lid !== undefined));

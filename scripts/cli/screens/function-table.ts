@@ -51,7 +51,7 @@ export function activityOf({
   };
 }
 
-/** How the table is shown. */
+/** Options of the table. */
 export interface TableView {
   /** The one function to show; all of them otherwise. */
   readonly number: number | undefined;
@@ -101,7 +101,7 @@ const RATE_LEGEND =
 function layOut(rows: readonly (readonly string[])[], columns: number, isRate: boolean): string[] {
   const omitted = isRate ? NOT_AS_RATE : ONLY_AS_RATE;
   const whole = [HEADER, ...rows].map((row) => row.filter((_, column) => !omitted.includes(HEADER[column])));
-  /** Where the second of two tables begins. */
+  /** Column at which the second of two tables begins. */
   const doorbellColumn = whole[0].indexOf('expl');
   const show = (part: readonly (readonly string[])[]): string[] => table(part, LEFT_COLUMNS).trimEnd().split('\n');
   const wide = [...show(whole), HELD_LEGEND.join('; '), DOORBELL_LEGEND.join('; ')];

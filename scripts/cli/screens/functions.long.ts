@@ -25,7 +25,7 @@ import { isSame, snapshot, start, until } from '../testing/many-functions.ts';
 const PCI_DEVICE_ID = 2;
 const SEED = 7;
 
-// Nothing here waits for time to pass; a machine that is busy with other tests may need long.
+// Nothing here waits for a time; a machine that is busy with other tests may need long.
 t.setTimeout(0);
 
 t.test('as many functions as there can be: each has its device id, comes up and works', async (t) => {
@@ -59,7 +59,7 @@ t.test('as many functions as there can be: each has its device id, comes up and 
   await running.stop();
 });
 
-/** Whether a command is being collected in the page. */
+/** True if a command is being collected in the page. */
 function bindsPage(access: VfioUserAccess, page: number): boolean {
   const word = access.readRegister(CSR.VCB_IN_USE + 4 * Math.floor(page / 32), 4);
   return ((word >>> (page % 32)) & 1) === 1;

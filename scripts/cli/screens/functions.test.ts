@@ -24,7 +24,7 @@ import { runWords } from '../testing/run-words.ts';
 /** Commands posted in a while in which an adapter that is not disabled executes them. */
 const WAITING_COMMANDS = 16;
 
-// Nothing here waits for time to pass; a machine that is busy with other tests may need long.
+// Nothing here waits for a time; a machine that is busy with other tests may need long.
 t.setTimeout(0);
 
 t.test('status and top show each function of a running adapter', async (t) => {
@@ -75,8 +75,8 @@ t.test('the physical function stops the commands of all; nothing is lost', async
     getCsrDeviceStatusAdapterDisabled(access.readRegister(CSR.DEVICE_STATUS, 4)) === 1;
   const isReady = ({ pair }: LiveTenant): boolean => pair.a.parts.sendCq.ready;
   /**
-   * Posts commands and gives the adapter time for as many others: management commands, which it
-   * executes in every state.
+   * Posts commands, then as many management commands, which the adapter executes in every state, to
+   * give it time.
    */
   const postInVain = (tenants: readonly LiveTenant[]): void => {
     for (const tenant of tenants) tenant.post();

@@ -93,7 +93,7 @@ function nameFailure({ cause, status, fault }: Failure): string {
   return status === 'SUCCESS' ? fault : status;
 }
 
-/** What failed, when, and what says so. */
+/** The failure, its time, and its evidence. */
 function describeFailure(failure: Failure): string[] {
   const { cause, state, status, fault, wqe, psn, syndrome, timeNs } = failure;
   const when = `in ${state} at ${seconds(timeNs)} s`;

@@ -11,9 +11,9 @@ const COLUMNS = 80;
 const NS_PER_SECOND = 1e9;
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 
-/** Begins a part that needs a look. Signs are visible without colours. */
+/** Prefix of a part that needs attention. Signs are visible without colours. */
 export const BAD = '!';
-/** States in which all is well, and parts that need a look, at the beginning of a part. */
+/** Good states, and parts that need attention, at the beginning of a part. */
 const GOOD_PARTS = /(?<=^.{13}|, )(?:attached|enabled|ACTIVE)(?=,|$)/gm;
 const BAD_PARTS = /(?<=^.{13}|, )![^,\n]+/gm;
 
@@ -22,7 +22,9 @@ export function bad(count: number, words: string): string {
   return `${count > 0 ? BAD : ''}${count} ${words}`;
 }
 
-/** The text with colours for a terminal: what needs a look is red, good states are green. */
+/**
+ * The text with colours for a terminal: parts that need attention are red, good states are green.
+ */
 export function colour(text: string): string {
   return text
     .replaceAll(BAD_PARTS, (part) => styleText('red', part, { validateStream: false }))

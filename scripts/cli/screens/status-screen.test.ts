@@ -391,7 +391,7 @@ t.test('entries of queues that were destroyed still count', async (t) => {
   t.equal(posted(), 0, 'until the reset of the function');
 });
 
-/** Every count many times what it is; credits as many as there may be of a few hundred. */
+/** Every count multiplied; of credits the largest possible number, a few hundred. */
 function enlarge<T>(value: T, key = ''): T {
   if (typeof value === 'number') return (key === 'number' ? value : value * 987_654_321 + 7) as T;
   if (typeof value !== 'object' || value === null) return value;

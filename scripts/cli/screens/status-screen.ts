@@ -29,7 +29,7 @@ export interface ActivityRates {
   readonly personalities: readonly PersonalityActivity[];
 }
 
-/** How a report is shown. */
+/** Options for the display of a report. */
 export interface StatusView {
   /** Shows counters of functions per second instead of their values. */
   readonly perSecond?: boolean;
@@ -165,7 +165,7 @@ function describeCredits({ execution, completion }: FunctionReport['lanes']): st
   return line('credits', [`own in use: ${words(execution)} execution`, `${words(completion)} completion`, shared]);
 }
 
-/** Doorbells by origin, and the course of those that overflowed. */
+/** Doorbells by origin, and the paths of those that overflowed. */
 function describeDoorbells({
   explicit,
   implicit,

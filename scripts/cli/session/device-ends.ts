@@ -9,7 +9,7 @@ import type { ControlServer } from '../../../device/process/control/control-serv
 import type { AdapterProcess } from '../../../device/process/host/adapter-process.ts';
 import { ADAPTER_FAILED_STATUS } from './exit-statuses.ts';
 
-/** What threw, and where. */
+/** An exception, and the place that threw it. */
 export interface Failure {
   readonly where: string;
   readonly error: unknown;
@@ -26,7 +26,7 @@ export class Ends {
   readonly #log: Logger;
   #resolve: () => void = () => {};
 
-  /** From now on what nobody catches is a failure of the adapter. */
+  /** From now on an uncaught exception is a failure of the adapter. */
   constructor(log: Logger) {
     this.#log = log;
     this.whenFailed = new Promise((resolve) => {
@@ -39,7 +39,7 @@ export class Ends {
     process.once('exit', () => this.close());
   }
 
-  /** The adapter has failed, and guests are served no more. */
+  /** Notes that the adapter has failed and guests are no longer served. */
   failed(failure: Failure): void {
     this.status = ADAPTER_FAILED_STATUS;
     logFailure(this.#log, failure);
@@ -74,7 +74,7 @@ function logFailure(log: Logger, failure: Failure): void {
   }
 }
 
-/** One line: the error, the place that threw it, and what becomes of guests. */
+/** One line: the error, the place that threw it, and the effect on guests. */
 export function describeFailure({ where, error }: Failure): string {
   const { name, message, stack = '' } = error instanceof Error ? error : new Error(String(error));
   const place = /^\s*(at .*)$/m.exec(stack)?.[1] ?? '';

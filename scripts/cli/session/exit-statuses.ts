@@ -28,7 +28,7 @@ export type TestStatus = (typeof TestStatus)[keyof typeof TestStatus];
 
 /** Statuses of `vuhca run` beside that of its case. */
 export const RunStatus = {
-  /** As that of timeout(1). */
+  /** Same as that of timeout(1). */
   SILENT: 124,
   /** A module did not load, or the driver bound nothing. */
   OBSTACLE: 125,
@@ -36,7 +36,7 @@ export const RunStatus = {
 
 /** Statuses of `vuhca cluster exec` beside that of its command. */
 export const ClusterExec = {
-  /** As that of ssh(1): the node or the way to it failed. */
+  /** Same as that of ssh(1): the node or the way to it failed. */
   LOST: 255,
 } as const;
 
@@ -45,7 +45,7 @@ export const DIVERGED_STATUS = 3;
 /** An adapter that has failed: EX_SOFTWARE of sysexits.h. */
 export const ADAPTER_FAILED_STATUS = 70;
 
-/** A status, and what it means. */
+/** A status, and its meaning. */
 type Row = readonly [status: number | string, meaning: string];
 
 const DONE: Row = [ExitStatus.DONE, 'done'];

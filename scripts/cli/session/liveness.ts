@@ -18,11 +18,11 @@ export interface Followed {
   readonly guest: Guest;
   /** Of the adapter that it uses. */
   readonly controlPath: string;
-  /** A user types at its console, and may think for long. */
+  /** A user types at its console, and may pause for long. */
   readonly interactive: boolean;
   /** Called when it has been silent for long. */
   readonly say: (text: string) => void;
-  /** How a user sees what it has said. */
+  /** Hint for the user how to see its output. */
   readonly advice?: string | undefined;
   /** A silence that ends it, in seconds. */
   readonly silenceSeconds?: number | undefined;
@@ -45,7 +45,7 @@ export class GuestLiveness {
     this.#watch.push(line);
     if (line.trim() !== '') this.#lastLine = line.trimEnd();
     this.#silenceWatch?.news();
-    // A user at a shell may think for long.
+    // A user at a shell may pause for long.
     if (this.#mayBeSilent) this.end();
   }
 
@@ -80,7 +80,7 @@ export class GuestLiveness {
   }
 }
 
-/** Whether the guest has used the adapter. */
+/** True if the guest has used the adapter. */
 async function describeTouch(controlPath: string): Promise<string> {
   try {
     const client = await ControlClient.connect(controlPath);

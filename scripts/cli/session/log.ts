@@ -33,11 +33,11 @@ function formatLine(record: Record<string, unknown>): string {
 /**
  * Takes lines for a descriptor and writes synchronously, so that nothing is lost at the end of the
  * process, and never waits for a reader. A closed or full pipe and a full disk lose lines and do
- * not end the process; the first line that is written again says how many.
+ * not end the process; the next written line tells how many.
  */
 export function makeLineWriter(fd: number): (line: string) => void {
   const target = openUnblocked(fd);
-  /** What a pipe has not taken of a line. */
+  /** The rest of a line that a pipe has not taken. */
   let rest: Uint8Array = new Uint8Array(0);
   let lost = 0;
   let why = '';

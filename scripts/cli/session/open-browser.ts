@@ -11,7 +11,7 @@ import { join } from 'node:path';
 
 const FILE_MODE = 0o600;
 
-/** True where a person sits at a desktop and has typed the command. */
+/** True where a user at a desktop has typed the command. */
 export function hasDesktop(
   environment: NodeJS.ProcessEnv = process.env,
   isTerminal: boolean = process.stdout.isTTY === true,
@@ -20,11 +20,11 @@ export function hasDesktop(
   return isTerminal && (DISPLAY !== '' || WAYLAND_DISPLAY !== '');
 }
 
-/** Does nothing where there is no desktop. The file goes with this process. */
+/** Does nothing without a desktop. The file is removed when this process ends. */
 export function openInBrowser(address: string): void {
   if (!hasDesktop()) return;
   const folder = mkdtempSync(join(tmpdir(), 'vuhca-view-'));
-  // After a crash the file stays, with a token that nobody takes any more.
+  // After a crash the file stays, with a token that is no longer valid.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const path = join(folder, 'view.html');
   writeFileSync(path, leadTo(address), { mode: FILE_MODE });

@@ -12,16 +12,16 @@ import { ControlError } from '../../../device/process/control/control-path.ts';
 export type CaptureRequest = CaptureOptions & { readonly adapter?: string };
 
 const POLL_MS = 100;
-/** An adapter that is asked to end a capture has answered in this time. */
+/** Time within which an adapter answers the request to end a capture. */
 const STOP_ANSWER_MS = 5000;
-/** Looks at a file that nothing is written to, though it is not closed. */
+/** Number of checks without growth of a file that is not closed. */
 const LOOKS_MAX = 100;
 
 /** A capture in another process. */
 export interface RemoteCapture {
   /** Resolves when it ended by itself: its number of packets is reached, or its process ended. */
   readonly whenEnded: Promise<void>;
-  /** Ends it and returns once the file is closed; `early` of the progress says what is missing. */
+  /** Ends it and returns once the file is closed; `early` of the progress tells what is missing. */
   stop(): Promise<CaptureProgress>;
 }
 

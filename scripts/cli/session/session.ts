@@ -32,10 +32,10 @@ export interface SessionOptions {
   readonly silenceSeconds?: number;
 }
 
-/** How a session ended. */
+/** The end of a session. */
 export interface SessionEnd {
   readonly guest: GuestExit;
-  /** How the adapter ended when it did so before the guest. */
+  /** The end of the adapter, if it came before that of the guest. */
   readonly deviceFailure: DeviceExit | undefined;
   readonly capture: CaptureProgress | undefined;
   /** The seconds of silence that ended the guest. */

@@ -7,7 +7,7 @@
  */
 const REMEDY = 'the adapter reaches guest memory only through a shared memory backend';
 
-/** Why `extra` is refused, as a sentence; undefined when guest memory stays shared. */
+/** Reason why `extra` is refused, as a sentence; undefined when guest memory stays shared. */
 export function findMemoryObjection(extra: readonly string[]): string | undefined {
   const backends = findBackends(extra);
   for (const [option, value] of pairs(extra)) {
@@ -28,7 +28,7 @@ export function findMemoryObjection(extra: readonly string[]): string | undefine
   return undefined;
 }
 
-/** Whether the value of `-m` has a size; QEMU merges all others, such as slots, with ours. */
+/** True if the value of `-m` has a size; QEMU merges all other values, such as slots, with ours. */
 function givesSize(value: string): boolean {
   return value.split(',').some((part) => !part.includes('=') || part.startsWith('size='));
 }
@@ -39,14 +39,14 @@ function findBackends(extra: readonly string[]): Map<string, boolean> {
   for (const [option, value] of pairs(extra)) {
     const id = readProperty(value, 'id');
     if (option !== 'object' || id === undefined || !/memory-backend-/.test(value)) continue;
-    // A memfd backend is shared unless it says otherwise.
+    // A memfd backend is shared by default.
     const share = readProperty(value, 'share') ?? (/memory-backend-memfd/.test(value) ? 'on' : 'off');
     backends.set(id, share === 'on' || share === 'true' || share === 'yes');
   }
   return backends;
 }
 
-/** Options without their dashes, with the word behind each. */
+/** Options without their dashes, with the word after each. */
 function pairs(extra: readonly string[]): [option: string, value: string][] {
   return extra.flatMap((word, i): [string, string][] =>
     /^--?[a-zA-Z]/.test(word) ? [[word.replace(/^--?/, ''), extra[i + 1] ?? '']] : [],

@@ -9,7 +9,7 @@ exec </dev/console >/dev/console 2>&1
 export TERM=linux PS1='guest:\w# '
 mount -t debugfs debugfs /sys/kernel/debug
 
-# Warnings of the kernel belong on the console.
+# Shows warnings of the kernel on the console.
 echo 5 >/proc/sys/kernel/printk
 
 echo

@@ -14,7 +14,7 @@ t.setTimeout(0);
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const known = makeTruth();
-/** A capture that goes on until it is stopped. */
+/** A capture that runs until it is stopped. */
 const truth: Truth = (request) => {
   const progress = known(request);
   return request.command === 'capture-progress' ? { ...(progress as object), active: true } : progress;
@@ -26,7 +26,7 @@ interface Asked {
   whenUnanswered(): Promise<string>;
 }
 
-/** A command whose adapter answers what `isAnswered` says, and nothing else. */
+/** A command whose adapter answers only the requests that `isAnswered` accepts. */
 async function ask(t: Test, words: string, isAnswered: (command: string) => boolean): Promise<Asked> {
   const directory = makeDirectory(t);
   const control = join(directory, 'control');

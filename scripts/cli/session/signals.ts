@@ -5,13 +5,13 @@
  */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** The first signal, and a function after which none is taken any more. */
+/** The first signal, and a function after which no signal is taken any longer. */
 export interface AskedToEnd {
   readonly whenAsked: Promise<NodeJS.Signals>;
   forget(): void;
 }
 
-/** Takes the first signal that comes from now on. */
+/** Takes the first signal from now on. */
 export function takeSignals(): AskedToEnd {
   let forget = (): void => {};
   const whenAsked = new Promise<NodeJS.Signals>((resolve) => {

@@ -14,7 +14,7 @@ import { openInBrowser } from './open-browser.ts';
 
 /** The program of this package, as package.json names it. */
 const LAUNCH = fileURLToPath(import.meta.resolve('#vuhca'));
-/** What it prints when the page can be opened. */
+/** Output that tells that the page can be opened. */
 const ADDRESS = /^the page is at (http:\S+)$/m;
 
 /**
@@ -25,7 +25,7 @@ export async function startView(controlPath: string, mode: ViewMode): Promise<st
   const words = ['view', '--no-open', `--control=${controlPath}`, ...(mode === 'read' ? ['--read'] : [])];
   const child = spawn('setpriv', ['--pdeathsig', 'SIGTERM', '--', process.execPath, LAUNCH, ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    // Ctrl-C at the terminal reaches the parent only, whose end is also that of the page.
+    // Ctrl-C at the terminal reaches only the parent, whose end is also that of the page.
     detached: true,
   });
   const exited = once(child, 'close').catch(() => {});

@@ -18,7 +18,7 @@ export interface WatchedOptions {
   readonly sockets?: readonly string[];
   /** Called when the guest has been silent for long. */
   readonly say: (text: string) => void;
-  /** How a user sees what it has said. */
+  /** Hint for the user how to see its output. */
   readonly advice?: string;
   /** A silence that ends the guest, in seconds. */
   readonly silenceSeconds?: number | undefined;

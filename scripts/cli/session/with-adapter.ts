@@ -9,7 +9,7 @@ import { findOnlyControlPath } from '../../../device/process/control/control-pat
 /** Clears the terminal. */
 export const CLEAR_SCREEN = '\x1b[H\x1b[J';
 
-/** Whether screens have colours: on a terminal, unless NO_COLOR is set. */
+/** True if screens have colours: on a terminal, unless NO_COLOR is set. */
 export function isColoured(): boolean {
   return process.stdout.isTTY === true && process.env.NO_COLOR === undefined;
 }
@@ -27,14 +27,14 @@ export async function withAdapter<Result>(
   }
 }
 
-/** Options that decide how a screen is shown. */
+/** Options of the display of a screen. */
 interface ScreenOptions {
   readonly json?: boolean;
-  /** Seconds between two screens; without it there is one. */
+  /** Seconds between two screens; only one screen if absent. */
   readonly watch?: number;
 }
 
-/** Shows what `read` gives, as a screen or as a line of JSON, once or until a signal. */
+/** Shows the result of `read`, as a screen or as a line of JSON, once or until a signal. */
 export async function showScreens<Content>(
   { json = false, watch }: ScreenOptions,
   read: () => Promise<Content>,

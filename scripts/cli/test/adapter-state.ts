@@ -29,7 +29,7 @@ export class AdapterState {
   /** The next step of each timeline that was not read before. */
   readonly #positions = new Map<string, number>();
   readonly #lastSteps = new Map<string, TimelineStep[]>();
-  /** Messages and failures that were told. */
+  /** Messages and failures that were reported. */
   readonly #told = new Set<string>();
 
   /** Connects, and switches the timelines on when `describe` is to tell the last steps. */
@@ -45,7 +45,7 @@ export class AdapterState {
     this.#names = names;
   }
 
-  /** Lines of text; empty when the process does not answer any more. */
+  /** Lines of text; empty when the process no longer answers. */
   async describe(): Promise<string[]> {
     try {
       const { adapters, personalities } = await this.#client.request('status');
@@ -71,7 +71,7 @@ export class AdapterState {
 
   /**
    * Sentences about stores that software made after the access that announced them. Empty without
-   * the option `--order-check`, and when the process does not answer any more.
+   * the option `--order-check`, and when the process no longer answers.
    */
   async describeLateStores(): Promise<string[]> {
     try {
@@ -113,7 +113,7 @@ export class AdapterState {
     return news.slice(0, FAILURES_SHOWN).flatMap((one) => explainQueuePair(one, all).trimEnd().split('\n'));
   }
 
-  /** True when it was not told before. */
+  /** True when it was not reported before. */
   #isNew(key: string): boolean {
     if (this.#told.has(key)) return false;
     this.#told.add(key);

@@ -10,7 +10,9 @@ import { printable } from '../../../protocol/system/printable.mjs';
 import type { GuestFile } from '../../../qemu/initramfs.ts';
 import { UsageError } from '../options/usage-error.ts';
 
-/** Where the script runs: in our guest of busybox, with the user's files, or in Debian's root. */
+/**
+ * Root in which the script runs: that of our guest with busybox and the user's files, or Debian's.
+ */
 export type ScriptPlace = { readonly files: readonly GuestFile[] } | 'distribution';
 
 export interface GuestScript {
@@ -89,7 +91,7 @@ function readLoader(content: Buffer): string[] {
       return [content.toString('latin1', start, content.indexOf(0, start))];
     }
   } catch {
-    // A damaged program: the guest says so.
+    // The program is damaged; the guest reports that.
   }
   return [];
 }

@@ -5,10 +5,10 @@
  */
 import type { AdapterState } from './adapter-state.ts';
 
-/** States that are read of one guest; reading costs the guest time. */
+/** Most states that are read from one guest; each read costs the guest time. */
 const STATES_MAX = 10;
 
-/** `About` is what failed. */
+/** `About` is the type of the failure. */
 export class StateReader<About> {
   readonly known = new Map<About, readonly string[]>();
   readonly #pending: Promise<void>[] = [];
@@ -24,7 +24,7 @@ export class StateReader<About> {
     this.#pending.push(adapter.describe().then((lines) => void this.known.set(about, lines)));
   }
 
-  /** Waits for what is being read, and reads no more. Returns what the order check has found. */
+  /** Waits for reads in progress, and starts no more. Returns the findings of the order check. */
   async end(): Promise<readonly string[]> {
     await Promise.all(this.#pending);
     const lateStores = (await this.#adapter?.describeLateStores()) ?? [];

@@ -64,7 +64,7 @@ export async function performTest(command: CliCommand): Promise<number> {
   return worstStatus(statuses);
 }
 
-/** The runs of a shard; it says what the others have. */
+/** The runs of a shard; reports those of the others. */
 function shareRuns<T>(all: readonly T[], { shard, tap = false }: TestArguments): T[] {
   if (shard === undefined) return [...all];
   const own = takeShare(all, shard);
@@ -130,14 +130,14 @@ async function runJob(
   }
 }
 
-/** The words behind `vuhca test`. */
+/** The words after `vuhca test`. */
 function typedWords(): readonly string[] {
   return process.argv.slice(process.argv.indexOf('test') + 1);
 }
 
 interface TemporaryRecording {
   readonly path: string;
-  /** Copies it to `path` if `wanted`; returns where it is then. */
+  /** Copies it to `path` if `wanted`; returns its place. */
   keepIf(wanted: boolean, path: string): string | undefined;
   remove(): void;
 }

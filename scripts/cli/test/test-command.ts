@@ -55,7 +55,7 @@ const SECONDS_MAX = 86_400;
 const MEMORY_MAX_MIB = 1 << 20;
 const CPUS_MAX = 255;
 const PORT_MAX = 65535;
-/** A test that prints nothing may take so long on a busy machine. */
+/** A silent test may take this long on a busy machine. */
 const DEFAULT_TIMEOUT_SECONDS = 300;
 
 export function defineTest(command: CliCommand): void {

@@ -42,7 +42,7 @@ export function toJunit(reports: readonly JobReport[]): string {
   );
 }
 
-/** A test or a fault. What it is called does not depend on how it ended. */
+/** A test or a fault. Its name does not depend on its result. */
 interface Entry {
   readonly name: string;
   readonly result?: TestResult;
@@ -62,7 +62,7 @@ function entriesOf(report: JobReport): Entry[] {
   ];
 }
 
-/** Lines without characters that XML lacks or that a terminal obeys. */
+/** Lines without characters that XML does not allow or that control a terminal. */
 function describe({ details, kernelLog, adapter }: Failure): string[] {
   const texts = [
     ...details,

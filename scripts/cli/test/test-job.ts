@@ -99,7 +99,7 @@ export function readFileOption(text: string): HostFile {
   return { path: guest.replaceAll(/\/+/g, '/'), content: { from: resolve(host) }, mode: statSync(host).mode & 0o777 };
 }
 
-/** Throws UsageError when a result cannot be written, or would be written over what is tested. */
+/** Throws UsageError when a result cannot be written, or would overwrite a tested file. */
 function checkResults({ junit, record }: TestArguments, inputs: readonly string[]): void {
   if (junit !== undefined) checkOutput('option --junit', junit, inputs, { fifo: true });
   if (record !== undefined)

@@ -24,7 +24,7 @@ export interface ModuleTarget {
   readonly kind?: 'driver' | 'module';
 }
 
-/** The name that stands for our driver, and its module. */
+/** The name of our driver on the command line, and its module. */
 export const OUR_DRIVER = 'vuhca';
 /** The module that makes our driver a device of the kernel's RDMA core. */
 export const VERBS_FOLDER = fileURLToPath(new URL('../../../guest-tests/driver/ib', import.meta.url));
@@ -63,7 +63,7 @@ export function checkTarget({ option, path }: ModuleTarget): void {
   }
 }
 
-/** Whether a folder has a file for the kernel's build. */
+/** True if a folder has a file for the kernel's build. */
 export function hasModules(folder: string): boolean {
   return ['Kbuild', 'Makefile'].some((name) => existsSync(resolve(folder, name)));
 }
@@ -96,7 +96,7 @@ function readFile({ path }: ModuleTarget, kernel: TestKernel): Given {
   return { name: basename(path).replace(/\.ko$/, '').replaceAll('-', '_'), path: resolve(path) };
 }
 
-/** Each module behind those that it depends on: given ones, our driver, modules of the kernel. */
+/** Each module after those on which it depends: given ones, our driver, modules of the kernel. */
 async function order(wanted: readonly JobModule[], kernel: TestKernel): Promise<JobModule[]> {
   const available = new Map(wanted.map((module) => [module.name, module]));
   const ordered = new Map<string, JobModule>();

@@ -10,7 +10,7 @@ import type { GuestFault, TestResult } from '../../../guest-tests/harness/guest-
 import { excerptLog } from '../../../guest-tests/harness/log-excerpt.ts';
 import { TestStatus } from '../session/exit-statuses.ts';
 
-/** A failed result, or a fault, with what was seen around it. */
+/** A failed result, or a fault, with its context. */
 export interface Failure {
   readonly title: string;
   /** The result that failed; absent for a fault. */
@@ -23,7 +23,7 @@ export interface Failure {
 
 /** A job that has ended. */
 export interface JobReport {
-  /** The folder, or what else tells it from other jobs. */
+  /** The folder, or another name that distinguishes it from other jobs. */
   readonly name: string;
   readonly run: GuestRun;
   /** State of the adapter, by the result or fault it was read at. */
@@ -80,7 +80,7 @@ export function findFailures(report: JobReport): Failure[] {
   ];
 }
 
-/** Without the lines of the boot: the first mark among them is that a step begins. */
+/** Leaves out the lines of the boot, which end with the mark of the first step. */
 function withoutBoot(lines: readonly string[]): readonly string[] {
   const mark = lines.findIndex((line) => line.includes('@vuhca '));
   return lines[mark]?.includes('@vuhca step load') || lines[mark]?.includes('@vuhca step script')

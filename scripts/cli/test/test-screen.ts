@@ -44,7 +44,7 @@ function failureHead(title: string): string[] {
   return ['', `FAILED    ${title}`];
 }
 
-/** The lines that were not shown before: failures that follow each other share an excerpt. */
+/** The lines that were not shown before: consecutive failures share an excerpt. */
 function describeBlock(title: string, lines: readonly string[], shown: Set<string>): string[] {
   if (lines.length === 0) return [];
   const news = lines.filter((line) => !shown.has(line));

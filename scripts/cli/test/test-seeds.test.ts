@@ -50,7 +50,7 @@ t.test('the command that repeats a run keeps the other words', async (t) => {
     `vuhca test mine --cpus 4 ${words.join(' ')}`,
   );
   t.equal(again('--script', "it's.sh"), `vuhca test --script 'it'\\''s.sh' ${words.join(' ')}`);
-  // What is repeated asks for the same adapter.
+  // A repeated run uses the same adapter.
   const [, second] = seedRuns(read('mine', '--seeds', '2', '--fault', 'drop=0.1'));
   const line = repeatCommand(['mine', '--seeds', '2', '--fault', 'drop=0.1'], [], second.words);
   t.same(deviceOf(read(...line.split(' ').slice(2)), undefined), deviceOf(second.given, undefined));

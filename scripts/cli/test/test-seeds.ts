@@ -58,7 +58,7 @@ function addToFault(fault: string, add: (seed: number) => number): string {
 }
 
 /**
- * The command line that repeats one run of a job: `typed` are the words behind `vuhca test`,
+ * The command line that repeats one run of a job: `typed` are the words after `vuhca test`,
  * `others` the folders of other jobs.
  */
 export function repeatCommand(typed: readonly string[], others: readonly string[], words: readonly string[]): string {

@@ -13,7 +13,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const text = readFileSync(join(ROOT, 'docs/WRITING-DRIVERS.md'), 'utf8');
 t.setTimeout(0);
 
-/** The first block of code of a language behind `place`. */
+/** The first block of code of a language after `place`. */
 function block(place: string, language: string): string {
   const found = text.slice(text.indexOf(place)).match(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's'));
   if (found === null) throw new Error(`no block of ${language} behind "${place}"`);

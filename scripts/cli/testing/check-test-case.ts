@@ -13,12 +13,12 @@ export const EXAMPLE = fileURLToPath(new URL('../../../guest-tests/example', imp
 /** Modules with defects. */
 export const FIXTURES = fileURLToPath(new URL('../test/testing/modules', import.meta.url));
 
-/** A job, its exit status, and what its output says. */
+/** A job, its exit status, and its expected output. */
 export interface Case {
   readonly words: readonly string[];
   readonly status: TestStatus;
   readonly says: readonly RegExp[];
-  /** Looks at what else it left. */
+  /** Checks other results of the job. */
   readonly after?: (t: Test) => void;
 }
 

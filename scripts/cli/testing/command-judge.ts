@@ -6,7 +6,10 @@
  */
 import { one, type Rule } from './judged-line.ts';
 
-/** The way of a command to its launch, and what an event queue does beside its entries. */
+/**
+ * Rules for the way of a command to its launch, and for the actions of an event queue beside its
+ * entries.
+ */
 export const commandRules: readonly (readonly [RegExp, Rule])[] = [
   [
     /^first store to VCB (\d+), which gets PCB (\d+)$/,

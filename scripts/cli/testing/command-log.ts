@@ -12,7 +12,7 @@ import {
 import { sendOpcodeName } from '../../../protocol/layout/gen/values.gen.ts';
 import { wrap } from './wrap-method.ts';
 
-/** What is used of a collect buffer, of a queue pair and of a bus address. */
+/** The parts that are used of a collect buffer, of a queue pair and of a bus address. */
 interface Buffer {
   readonly view: DataView;
   readonly vcb: number;
@@ -29,7 +29,7 @@ type Note = (kind: string, numbers: Readonly<Record<string, number | string | bo
 /** Watches the way of commands to their launch. */
 export function watchCommands({ machine }: AdapterFixture, note: Note): void {
   const { admission, collectBuffers, functions, lanes } = machine.device;
-  /** What makes the doorbell unit ring, and whether a kick admits. */
+  /** The reason why the doorbell unit rings, and whether a kick admits. */
   let source = 'none';
   const during = (cause: string, call: () => unknown): unknown => {
     source = cause;
@@ -73,7 +73,7 @@ export function watchCommands({ machine }: AdapterFixture, note: Note): void {
   });
 }
 
-/** Watches what event queues write and interrupt beside their entries. */
+/** Watches the writes and interrupts of event queues beside their entries. */
 export function watchEventQueues({ machine, host }: AdapterFixture, note: Note): void {
   const { eventQueues } = machine.device.tables;
   wrap(host, 'writeMemory', (call, at, _source, _offset, lengthBytes) => {

@@ -8,11 +8,11 @@ import { connect, createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Test } from 'tap';
 
-/** The begin of a state: the request `fabric` is its first one. */
+/** The start of a state, whose first request is `fabric`. */
 interface SeenPoll {
-  /** As performance.now(). */
+  /** Time as of performance.now(). */
   readonly atMs: number;
-  /** Processor time of the adapter for all requests before. */
+  /** Processor time of the adapter for all earlier requests. */
   readonly spentMs: number;
 }
 

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 
-/** A new folder that goes with the test. */
+/** A new folder that is removed at the end of the test. */
 export function makeDirectory(t: Test): string {
   const directory = mkdtempSync(join(tmpdir(), 'vuhca-test-'));
   t.teardown(() => rmSync(directory, { recursive: true, force: true }));

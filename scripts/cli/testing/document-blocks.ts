@@ -50,7 +50,10 @@ export function readBlocks(document: string): Block[] {
   return blocks;
 }
 
-/** The lines of each block of a document whose first line begins so. Throws when it has none. */
+/**
+ * The lines of each block of a document whose first line begins with this text. Throws when there
+ * is none.
+ */
 export function blocksOf(document: string, begins: string): (readonly string[])[] {
   const found = readBlocks(document).filter(({ lines: [first] }) => first.startsWith(begins));
   if (found.length === 0) throw new Error(`${document} does not say \`${begins}\` any more`);
@@ -62,14 +65,14 @@ export function commandBlocksOf(document: string, begins: string): string[][] {
   return blocksOf(document, begins).map((lines) => lines.map((line) => line.replace(/\s+#.*$/, '')));
 }
 
-/** What shows a block to be right. */
+/** The evidence that a block is right. */
 export interface Shown {
   readonly document: string;
-  /** The block's first line begins so. */
+  /** Beginning of the block's first line. */
   readonly begins: string;
   /** The file that runs it, relative to the repository. */
   readonly by?: string;
-  /** Why nothing runs it. */
+  /** Reason why nothing runs it. */
   readonly reason?: string;
 }
 

@@ -34,7 +34,7 @@ function playLateDriver(): string {
   return tellNops(play, queues, 2 * STAMP_NS);
 }
 
-/** The controls of one EQ ask for nothing, those of another one for the primary summary byte. */
+/** The controls of one EQ request nothing, those of another one the primary summary byte. */
 function playControls(): string {
   const play = new Play();
   const { fixture } = play;

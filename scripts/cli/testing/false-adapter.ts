@@ -16,10 +16,13 @@ import { SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 
 /** The result of a request, as an adapter has it. */
 export type Truth = (request: ControlRequest) => unknown;
-/** Does what it will with a request. */
+/** Handles a request in any way. */
 export type Behaviour = (socket: Socket, request: ControlRequest, truth: Truth) => void;
 
-/** A socket at `path` that goes with the test; it answers the first `good` requests of a client. */
+/**
+ * A socket at `path` that exists until the end of the test; it answers the first `good` requests of
+ * a client.
+ */
 export function serveFalsely(t: Test, path: string, behaviour: Behaviour, truth: Truth, good = 0): Promise<Server> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -54,7 +57,9 @@ export function answer(socket: Socket, { version, id }: ControlRequest, result: 
   socket.write(`${JSON.stringify({ version, id, result })}\n`);
 }
 
-/** What an adapter with a history says: two connected QPs, one of them failed, and their traces. */
+/**
+ * Answers of an adapter with a history: two connected QPs, one of them failed, and their traces.
+ */
 export function makeTruth(): Truth {
   const fixture = new AdapterFixture({ seed: 1 });
   const { device, clock } = fixture.machine;
@@ -91,7 +96,7 @@ const counters = { requests: 9, attaches: 1, refusedClients: 0, lostConnections:
 const accesses = { registerReads: 1, registerWrites: 2, collectWrites: 3, pioWrites: 0 };
 const progress = { path: '/x', active: false, closed: false, packets: 3, lost: 0, bytes: 300, failed: false };
 
-/** Commands that would change it are answered as those that look. */
+/** Commands that would change the adapter get the same answers as those that read. */
 const unchanging: Readonly<Record<string, string>> = {
   'set-resources': 'resources',
   ...Object.fromEntries(
@@ -102,7 +107,7 @@ const unchanging: Readonly<Record<string, string>> = {
   ),
 };
 
-/** Answers of an adapter that does nothing for them. A capture ends at the first look at it. */
+/** Answers of an adapter that takes no action. A capture ends at the first query of it. */
 const canned: Readonly<Record<string, unknown>> = {
   inject: { text: 'planted' },
   link: { text: 'changed' },

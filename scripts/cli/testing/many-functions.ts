@@ -80,7 +80,7 @@ export async function snapshot({ status }: Running, number: number, { access }: 
   return { socket: adapters[0].sockets[number], report: adapters[0].functions[number], memory };
 }
 
-/** Whether nothing has changed. The shared PCBs that a function could bind are not its own. */
+/** True if nothing has changed. The shared PCBs that a function could bind are not its own. */
 export function isSame(before: Awaited<ReturnType<typeof snapshot>>, after: typeof before): boolean {
   const own = ({ socket, report }: typeof before): string =>
     JSON.stringify([socket, report], (key, value) => (key === 'available' ? undefined : value));

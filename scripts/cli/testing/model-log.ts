@@ -19,7 +19,7 @@ import { wrap } from './wrap-method.ts';
 
 const MTU_BYTES = 256;
 
-/** One thing that a unit did. Numbers that a kind does not have are absent. */
+/** One action of a unit. Numbers that a kind does not have are absent. */
 export interface Fact {
   readonly order: number;
   readonly timeNs: number;
@@ -34,7 +34,7 @@ export class ModelLog {
   readonly #byTime = new Map<number, Fact[]>();
   readonly #fixture: AdapterFixture;
   readonly #packet = newParsedPacket();
-  /** Why an event is posted, while software's request or the clock is served. */
+  /** Reason why an event is posted, while software's request or the clock is served. */
   #cause = 'completion';
   #arrival: Numbers = {};
 
@@ -62,7 +62,7 @@ export class ModelLog {
     else same.push(fact);
   }
 
-  /** Watches the queue pairs and event queues that there are, and these completion queues. */
+  /** Watches the existing queue pairs and event queues, and these completion queues. */
   watchQueues(queues: readonly DriverCompletionQueue[]): void {
     const { tables } = this.#fixture.machine.device;
     tables.queuePairs.forEach((qp) => {
@@ -143,7 +143,7 @@ export class ModelLog {
         const { opcode, psn, destQpn: to, slid, dlid, payloadLengthBytes, aethOffset } = packet;
         const kind = aethOffset < 0 ? -1 : getAethSyndromeKind(view, aethOffset);
         const syndrome = aethOffset < 0 ? -1 : syndromeOf(kind, getAethSyndromeValue(view, aethOffset));
-        // Packets of the answer that a READ asks for.
+        // Packets of the answer to a READ.
         const isRead = (packet.flags & OpcodeFlag.READ_REQUEST) !== 0;
         const asked = isRead ? Math.ceil(getRethDmaLength(view, packet.rethOffset) / MTU_BYTES) : 1;
         const numbers = { port: end.number, opcode, psn, to, slid, dlid, asked, bytes: payloadLengthBytes, syndrome };
@@ -184,7 +184,7 @@ export class ModelLog {
       const { timeouts } = completer;
       const place = this.facts.length;
       const result = call();
-      // The timeout comes before what it causes.
+      // The timeout comes before its effects.
       if (completer.timeouts > timeouts) this.#insert(place, 'timeout', { qp: qp.number, psn });
       return result;
     });

@@ -11,7 +11,7 @@ import { ControlClient } from '../../../device/process/control/control-client.ts
 import { makeDirectory } from './directory.ts';
 import { CliProcess } from './run-cli.ts';
 
-/** What a device prints when it is ready: its socket and its control socket. */
+/** Output of a device that is ready: its socket and its control socket. */
 export const READY = /^listening on (\S+) control (\S+)$/m;
 
 /** Statements that run when the adapter is ready; `fail` throws. */
@@ -53,7 +53,7 @@ async function start(t: Test, statements: string) {
   return { device, directory, socketPath };
 }
 
-/** The faults, by what throws. */
+/** The faults, by the code that throws. */
 export const plantNames: readonly string[] = Object.keys(plants);
 
 /** Plants the fault, and checks that the process ends with one line and leaves no socket. */

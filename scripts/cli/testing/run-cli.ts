@@ -18,7 +18,7 @@ export class CliProcess {
   /** Resolves with the exit status, or the signal's name. */
   readonly whenExited: Promise<number | string>;
 
-  /** With `pipe` it reads what `type` gives it, else nothing. */
+  /** With `pipe` it reads the input from `type`, otherwise nothing. */
   constructor(
     args: readonly string[],
     environment: Readonly<Record<string, string>> = {},

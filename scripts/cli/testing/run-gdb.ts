@@ -2,7 +2,7 @@
 /** Runs gdb without a terminal. Called by the tests of docs/DEBUGGING.md. */
 import { spawn } from 'node:child_process';
 
-/** By itself gdb gives a guest 2 s for an answer, which a busy machine may miss. */
+/** By default gdb waits 2 s for an answer of a guest, which is too short on a busy machine. */
 const PATIENCE = 'set remotetimeout 600';
 
 /** Executes commands of gdb; returns all that it prints. */
@@ -24,7 +24,7 @@ export function commandsOf(line: string): string[] {
   return [...line.matchAll(/-ex '([^']*)'/g)].map(([, text]) => text as string);
 }
 
-/** The commands that a document shows behind gdb's prompt. */
+/** The commands that a document shows after gdb's prompt. */
 export function typedLines(text: string): string[] {
   return [...text.matchAll(/^ *\(gdb\) (.*)$/gm)].map(([, line]) => line as string);
 }

@@ -15,7 +15,7 @@ interface Output {
 
 const running = new AsyncLocalStorage<Output>();
 
-/** Gives what a call prints to it, and leaves all else to the stream. */
+/** Passes the output of a call to it, and leaves all other output to the stream. */
 function divert(stream: NodeJS.WriteStream, name: keyof Output): void {
   const write = stream.write.bind(stream) as (...args: unknown[]) => boolean;
   stream.write = (text: string | Uint8Array, ...rest: unknown[]): boolean => {
@@ -61,7 +61,9 @@ async function perform(words: readonly string[]): Promise<CliResult> {
   return { status, ...output };
 }
 
-/** Sets variables of this process, or deletes those that are undefined; returns what they were. */
+/**
+ * Sets variables of this process, or deletes those that are undefined; returns their former values.
+ */
 function replaceVariables(variables: Readonly<Record<string, string | undefined>>): Record<string, string | undefined> {
   const before = Object.fromEntries(Object.keys(variables).map((name) => [name, process.env[name]]));
   for (const [name, value] of Object.entries(variables)) {

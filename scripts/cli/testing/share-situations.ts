@@ -72,7 +72,7 @@ export function playLanes(): string {
 
 /**
  * There is no overflow buffer, and the scheduler buffer is full: the sender's doorbell is lost. Its
- * command, which asks for a fence and an event at its receiver, waits in lists behind others.
+ * command, which requests a fence and an event at its receiver, waits in lists behind others.
  */
 export function playSweep(): string {
   const play = new Play([], { doorbellEntries: 8, schedulerBufferCount: 1 }, { overflowEntriesLog2: 0 });

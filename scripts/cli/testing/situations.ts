@@ -65,7 +65,7 @@ function playUnsignaled(): string {
   play.receive();
   play.send(8, 'doorbell', false);
   play.fixture.settle();
-  // A signaled one behind it: its completion is not that of the first.
+  // A signaled request follows; its completion is not that of the first.
   play.receive();
   play.send();
   play.finish();

@@ -30,7 +30,7 @@ const DROPS: Readonly<Record<string, readonly string[]>> = {
   'another part of its message is missing': ['requests'],
   'it comes again, and its answer is kept no longer': ['requests'],
   'it is refused': ['requests'],
-  // Nothing else is counted of these.
+  // Only these are counted.
   'it answers nothing that is open': ['ghosts', 'undefined'],
   'the QP does not take it in its state, at this port or by its service': ['wrongService', 'undefined'],
 };
@@ -102,7 +102,7 @@ const rules: readonly (readonly [RegExp, Rule])[] = [
   [/^ *SGE: |^receive WQE \d+ taken$|^no completion: /, () => true],
 ];
 
-/** What the judge says of a line: why it is not true, or the facts that show it. */
+/** Verdict on a line: the reason why it is not true, or the facts that show it. */
 export interface Verdict {
   readonly untruth: string | undefined;
   readonly facts: Found;
@@ -137,7 +137,7 @@ function judgePacket(line: JudgedLine, log: ModelLog, verb: string, name: string
   return facts.filter((fact) => wasSent(fact, log) === (verb === 'sent again'));
 }
 
-/** A packet of this kind with this PSN, or the READ request that asked for it, was sent before. */
+/** A packet of this kind with this PSN, or the READ request that requested it, was sent before. */
 function wasSent({ order, opcode, to, psn, slid }: Fact, log: ModelLog): boolean {
   return log.facts.some(
     (fact) =>
@@ -233,7 +233,7 @@ function judgeEvent(line: JudgedLine, log: ModelLog, cq: string, eq: string, why
   return one(line, log, 'event', { cq: Number(cq), eq: Number(eq), cause: causes[why] });
 }
 
-/** Why a CQE had no event: by the state of its CQ before it. */
+/** Reason why a CQE had no event, by the state of its CQ before it. */
 function judgeNoEvent(line: JudgedLine, log: ModelLog, why: string): Found {
   const cq = Number(/CQ (\d+)/.exec(why)?.[1]);
   return log.at(line.timeNs).filter((fact) => {

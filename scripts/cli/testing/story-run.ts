@@ -32,12 +32,12 @@ const OPERATIONS = 40;
 const RECEIVE_BYTES = 2048;
 /** Receive WQEs of a QP. */
 const RECEIVES_MAX = 30;
-/** Steps of 100 ns within which the wire is empty for a moment. */
+/** Steps of 100 ns within which the wire is empty at some moment. */
 const QUIET_WAITS = 10_000;
 const PAGES = 4;
 const VECTOR = 5;
 const WRONG_QKEY = 7;
-/** Their opcodes are no responses. */
+/** Services whose opcodes are no responses. */
 const LOST_REQUEST = /^packet lost: (?!.*(?:RESPONSE|ACKNOWLEDGE)).*the link (?:drops|damages) it$/;
 const SETTINGS = { blocksLog2: 8, snapLength: 8, stopOnError: false };
 
@@ -52,7 +52,7 @@ export class StoryRun {
   readonly #log: ModelLog;
   readonly #observer: TraceObserver;
   readonly #posted = new Map<DriverQueuePair, number>();
-  /** Requests that stories tell as lost. */
+  /** Requests that stories report as lost. */
   readonly #losses = new Set<string>();
   /** Lines judged, by their words without numbers. */
   readonly told = new Set<string>();
@@ -85,7 +85,7 @@ export class StoryRun {
     this.#log.watchQueues([...new Set(this.#queuePairs.flatMap(({ parts }) => [parts.sendCq, parts.receiveCq]))]);
   }
 
-  /** Runs, and returns what is wrong with the stories. */
+  /** Runs, and describes what is wrong with the stories. */
   judge(): string[] {
     for (let done = 0; done < OPERATIONS; done++) {
       this.#operate();
@@ -103,7 +103,7 @@ export class StoryRun {
     return this.#judgeAll();
   }
 
-  /** What is under way is neither lost nor received, and a story ends at a reset. */
+  /** Packets in flight are neither lost nor received, and a story ends at a reset. */
   #becomeQuiet(): void {
     for (let waits = 0; !this.#isQuiet && waits < QUIET_WAITS; waits++) this.#advance(100);
   }

@@ -28,7 +28,7 @@ export class StoryStage {
     );
   }
 
-  /** Traces all QPs that there are, except `untraced`, and begins the timelines. */
+  /** Traces all existing QPs, except `untraced`, and begins the timelines. */
   begin(untraced: readonly number[] = []): void {
     for (const [place, observer] of this.observers.entries()) {
       this.#cores[place]?.tables.queuePairs.forEach((qp) => {
@@ -38,7 +38,7 @@ export class StoryStage {
     }
   }
 
-  /** The story of a block of QP `qpn` on the adapter with this place. */
+  /** The story of a block of QP `qpn` on the adapter with this index. */
   tell(qpn: number, index = 0, place = 0): string {
     const all = this.observers.map((observer, number) => observer.read(`adapter${number}`, 0));
     const [adapter] = all.slice(place);

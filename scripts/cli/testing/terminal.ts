@@ -81,7 +81,7 @@ export class Terminal {
   /** Begins a line and waits until its output, or a file, matches `pattern`. */
   async beginUntil(command: string, pattern: RegExp, file?: string): Promise<Line> {
     const path = file === undefined ? undefined : join(this.folder, file);
-    // What an earlier line wrote; the new one may write before this process goes on.
+    // The output of an earlier line; the new one may write before this process continues.
     if (path !== undefined) rmSync(path, { force: true });
     const line = this.begin(command);
     for (;;) {

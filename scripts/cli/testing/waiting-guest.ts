@@ -39,8 +39,8 @@ export async function startWaitingGuest(
 }
 
 /**
- * Starts one that executes nothing, which costs no boot: QEMU has its processor stopped. Resolves
- * when QEMU has attached the adapter.
+ * Starts a guest that executes nothing, which costs no boot: QEMU keeps its processor stopped.
+ * Resolves when QEMU has attached the adapter.
  */
 export async function startStoppedGuest(t: Test): Promise<WaitingGuest> {
   const directory = makeDirectory(t);

@@ -25,11 +25,11 @@ const personalityMembers = {
   orderCheck: false,
 };
 const GUIDS_OF_ADAPTER = 0x10n;
-/** Adapters with embedded switches take more GUIDs, behind those of other adapters. */
+/** Adapters with embedded switches take more GUIDs, after those of other adapters. */
 const GUIDS_OF_EMBEDDING = 0x100n;
 const FIRST_EMBEDDING = 0x1000n;
 
-/** Place of an adapter in its file: its index, and the first LID that is free. */
+/** Place of an adapter in its file: its index, and the first free LID. */
 export interface AdapterPlace {
   readonly index: number;
   readonly lid: number;
@@ -56,7 +56,7 @@ export function readAdapter(name: string, value: unknown, place: AdapterPlace, f
   }
   const device = personalityNode(name, personality);
   const node = { ...device, options: { ...device.options, ...implied, ...given } };
-  // Another number of sockets is a mistake, which the checks of the topology name.
+  // A different number of sockets is a mistake, which the checks of the topology report.
   if (paths.length === 1 || !functionCountsOf(personality).includes(paths.length)) return [{ ...node, ...served }];
   return makeTwoFunctions(node).map((one, number) => ({ ...one, sockets: [served.sockets[number]] }));
 }

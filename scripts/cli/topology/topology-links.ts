@@ -26,7 +26,7 @@ import { UsageError } from '../options/usage-error.ts';
 /** Members of a link of this process besides its ports. */
 export const linkMembers = { width: '', speed: '', seed: 1, ...defaultFaultyLinkOptions };
 const { flaps: _, flapEveryNs: __, flapLengthNs: ___, ...changeable } = defaultFaultyLinkOptions;
-/** Members of a link to another process: what happens to packets, but no flaps. */
+/** Members of a link to another process: effects on packets, but no flaps. */
 const outsideMembers = { port: '', listen: '', connect: '', key: '', seed: 1, ...changeable };
 /** Kinds of values in objects whose names are not those of defaults. */
 const probabilities = Object.fromEntries(linkFaults.map((fault) => [fault, 0]));
@@ -65,7 +65,7 @@ function readEndpoint(role: 'listen' | 'connect', text: string, name: string, is
   return endpoint;
 }
 
-/** Properties and faults of what goes out by a link to another process. */
+/** Properties and faults of packets sent by a link to another process. */
 function readOutgoing(given: JsonObject, name: string): Partial<Pick<SocketLinkPlan, 'link'>> {
   checkFaults(given, name);
   if (Object.keys(given).length === 0) return {};
@@ -101,7 +101,7 @@ function checkFaults({ faults, schedule, flaps }: JsonObject, name: string): voi
     readObject(entry, `${name}: flap ${index + 1}`, flap);
 }
 
-/** Gives the lowest free port to each end that names a switch without a port. */
+/** Assigns the lowest free port to each end that names a switch without a port. */
 export function assignPorts(links: readonly LinkPlan[], switches: readonly SwitchNode[]): LinkPlan[] {
   const taken = new Set(links.flatMap((link) => ('ports' in link ? link.ports : [link.port])));
   const assign = (port: string): string => {

@@ -33,7 +33,7 @@ async function start(
   return { child, client, report: async () => await client.request('fabric') };
 }
 
-/** Waits for a state of both processes; the bound of the test ends what never comes. */
+/** Waits for a state of both processes; the bound of the test ends a wait that would never end. */
 async function until(
   processes: readonly { report(): Promise<FabricReport> }[],
   isDone: (reports: readonly FabricReport[]) => boolean,

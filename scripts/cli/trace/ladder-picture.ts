@@ -74,7 +74,10 @@ function drawArrow({ begin, end, kinds, hasCross }: SequenceArrow): string {
   return line + (hasCross ? drawCross(end) : '');
 }
 
-/** The name of the packet along its arrow, and why it was lost or not taken behind its cross. */
+/**
+ * The name of the packet along its arrow, and after its cross the reason why it was lost or not
+ * taken.
+ */
 function nameArrow({ label, cause, kinds }: SequenceArrow): string {
   const { x, y, angle, isLeft, words } = label;
   const turn = `rotate(${angle} ${Math.round(x)} ${Math.round(y)})`;

@@ -83,8 +83,8 @@ type Sent = Pick<SequencePacket, 'sent' | 'name' | 'psn' | 'isAgain'> & { readon
 type Ended = { readonly at: SequencePoint; readonly key: string } & Pick<SequencePacket, 'end' | 'cause'>;
 
 /**
- * The packets that one side sends. What became of a packet belongs to the last one with its PSN
- * that was sent before; a second arrival is that of a duplicate.
+ * The packets that one side sends. The fate of a packet belongs to the last one sent before with
+ * its PSN; a second arrival is that of a duplicate.
  */
 export function pairPackets(steps: readonly (readonly TimelineStep[])[], from: SequenceSide): SequencePacket[] {
   const [own = [], other = []] = from === 0 ? steps : steps.toReversed();
@@ -127,7 +127,7 @@ function readSent(step: TimelineStep): Sent | undefined {
   return { sent, psn: b, isAgain: e === PacketMove.SENT_AGAIN, key: keyOf(b, false), name: bthOpcodeName(c) };
 }
 
-/** `ACK up to PSN 1`, without what happens to it. */
+/** `ACK up to PSN 1`, without its fate. */
 function describeAnswer(step: TimelineStep): string {
   return (describeWireStep(step) ?? '').replace(/ PSN \d+| sent$/g, '').replace(/ (?:up to|of)(?= |$)/, '');
 }
@@ -158,7 +158,7 @@ function readArrival(step: TimelineStep): Ended | undefined {
   }
 }
 
-/** An ACK timeout waits from the last packet on, an RNR wait as long as it says. */
+/** An ACK timeout runs from the last packet on, an RNR wait for the time that it gives. */
 function findWaits(steps: readonly TimelineStep[], side: SequenceSide): SequenceWait[] {
   return steps.flatMap((step, place): SequenceWait[] => {
     const { timeNs, index, b } = step;

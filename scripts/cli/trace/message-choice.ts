@@ -7,7 +7,7 @@ import { type AdapterTrace, findOtherSide, type MessageEnd } from '../../../devi
 import { CompletionStatus } from '../../../protocol/layout/gen/values.gen.ts';
 import { endTimeNs } from './trace-lines.ts';
 
-/** The filters; one that is absent lets all pass. */
+/** The filters; an absent one lets all messages pass. */
 export interface MessageFilter {
   readonly qp?: readonly number[];
   readonly adapter?: string;
@@ -17,18 +17,18 @@ export interface MessageFilter {
   readonly retried?: boolean;
   /** It ended with a status other than SUCCESS; requests that were only flushed do not count. */
   readonly failed?: boolean;
-  /** So many that took longest, of those that have ended. */
+  /** This many of the slowest ended messages. */
   readonly slowest?: number;
 }
 
-/** True when one of the filters chooses by what happened to a message. */
+/** True when one of the filters chooses by the events of a message. */
 export function isFiltered({ retried, failed, slowest }: MessageFilter): boolean {
   return retried === true || failed === true || slowest !== undefined;
 }
 
 /**
  * The messages, each by the end that sent it if that is among the chosen ones. In the order of
- * their begin, or the slowest one first.
+ * their start, or the slowest one first.
  */
 export function chooseMessages(all: readonly AdapterTrace[], filter: MessageFilter): MessageEnd[] {
   const ends = all.flatMap((adapter) => adapter.messages.map((message) => ({ adapter, message })));
@@ -44,7 +44,7 @@ export function chooseMessages(all: readonly AdapterTrace[], filter: MessageFilt
   return once.sort((one, other) => durationNs(other) - durationNs(one)).slice(0, slowest);
 }
 
-/** From begin to end of the message, ns. */
+/** From start to end of the message, ns. */
 export function durationNs(end: MessageEnd): number {
   return endTimeNs(end) - end.message.block.beginTime;
 }

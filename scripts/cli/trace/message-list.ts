@@ -32,10 +32,10 @@ export interface MessageRow {
   /** Adapter time, and time of the host. */
   readonly beginNs: number;
   readonly wallTime: string;
-  /** Absent while it is under way. */
+  /** Absent while it is in progress. */
   readonly durationNs?: number;
   readonly packetsSentAgain: number;
-  /** How often the packet that was sent most often was sent. */
+  /** Largest number of transmissions of one of its packets. */
   readonly tries: number;
   readonly status: string;
 }
@@ -93,7 +93,9 @@ function describeRow(end: MessageEnd): MessageRow {
   };
 }
 
-/** The timeline has each packet; without it the least number that explains the retransmissions. */
+/**
+ * The timeline has each packet; without it, the smallest number that explains the retransmissions.
+ */
 function countTries(end: MessageEnd): number {
   const { retriesTotal, packetsTotal } = end.message.block;
   if (retriesTotal === 0) return 1;

@@ -13,7 +13,7 @@ import type { NamedAdapter } from '../../../device/topology/named-nodes.ts';
 import { isAdapter } from '../../../device/topology/node-kinds.ts';
 import { printable } from '../../../protocol/system/printable.mjs';
 
-/** How much a trace keeps: messages of each QP and steps of each adapter, as powers of 2. */
+/** Size of a trace: messages of each QP and steps of each adapter, as powers of 2. */
 export interface TraceDepth {
   readonly blocksLog2: number;
   readonly timelineLog2: number;

@@ -95,7 +95,7 @@ export function describeStep(one: TimelineStep): string {
   }
 }
 
-/** A doorbell of software, a tail that stands for one, or one that takes the place of a copy. */
+/** A doorbell of software, a tail in place of one, or a doorbell in place of a copy. */
 function describeDoorbell(sequence: number, source: number): string {
   if (source === DoorbellSource.SOFTWARE) return `doorbell for command ${sequence}`;
   if (source === DoorbellSource.TAIL) return `tail found behind command ${sequence}, without a doorbell`;
@@ -158,7 +158,7 @@ function describeCancel({ a: sequence, b: vcb }: TimelineStep): string {
   return `software cancels its copy of command ${sequence}, ${where}`;
 }
 
-/** How software learns of the end of the message; or why it does not. */
+/** The report of the end of the message to software, or the reason why there is none. */
 export function describeSignals(end: MessageEnd, isCovered: boolean): TimedText[] {
   const signals = findSignals(end);
   const { posted, noEvent, event, taken } = signals;

@@ -13,7 +13,7 @@ import type { TraceArguments } from './trace-command.ts';
 
 const LOOK_MS = 200;
 
-/** Ends when the process closes the connection, unless that refuses to begin. */
+/** Ends when the process closes the connection, unless it refuses to begin. */
 export async function followTraces(
   client: ControlClient,
   { adapter, qp }: TraceArguments,
@@ -35,7 +35,7 @@ export async function followTraces(
   }
 }
 
-/** Where each trace was left. */
+/** Positions up to which traces were read. */
 class TraceFollower {
   readonly #client: ControlClient;
   readonly #adapter: string | undefined;

@@ -23,7 +23,10 @@ const PACKETS_SHOWN = 8;
 /** Opcodes whose answer ends them. */
 const FETCHES: readonly number[] = [SendOpcode.RDMA_READ, SendOpcode.COMPARE_SWAP, SendOpcode.FETCH_ADD];
 
-/** The lines of one end, in order. `sinceNs`: when the first of both ends begins, on its clock. */
+/**
+ * The lines of one end, in order. `sinceNs`: time at which the first of both ends begins, on its
+ * clock.
+ */
 export function tellEnd(end: MessageEnd, sinceNs: number): TimedText[] {
   const { block } = end.message;
   const blockSteps = isCovered(end) ? findBlockSteps(end) : [];
@@ -47,7 +50,7 @@ export function isCovered({ adapter, message }: MessageEnd): boolean {
   return adapter.stepsSinceNs !== undefined && adapter.stepsSinceNs <= message.block.beginTime;
 }
 
-/** When the message ended, as its lines say. */
+/** Time at which the message ended, by its lines. */
 export function endTimeNs(end: MessageEnd): number {
   const ended = isCovered(end) ? findBlockSteps(end).find(({ step }) => step === Step.MESSAGE_END) : undefined;
   return ended?.timeNs ?? end.message.block.endTime;

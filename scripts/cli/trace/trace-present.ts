@@ -18,7 +18,7 @@ import { describeRows, renderList } from './message-list.ts';
 import type { TraceArguments, TraceFormat } from './trace-command.ts';
 import { describeStory, renderMessage } from './trace-screen.ts';
 
-/** Stories that are told at once. */
+/** Most stories that are printed at once. */
 const STORIES_MAX = 8;
 
 export type PresentArguments = Pick<
@@ -47,7 +47,7 @@ export function present(
   else writeOutput(file, file, exported(format, chosen), usablePart(format));
 }
 
-/** A list, a picture, the stories of those that a filter leaves, or the newest story. */
+/** A list, a picture, the stories of the filtered messages, or the newest story. */
 function show(all: readonly AdapterTrace[], given: PresentArguments): void {
   const { json, messages, ladder } = given;
   const ends = chooseMessages(all, given);
@@ -63,13 +63,13 @@ function show(all: readonly AdapterTrace[], given: PresentArguments): void {
   }
 }
 
-/** The slowest one if these are asked for, otherwise the newest that was sent. */
+/** The slowest one if the slowest are requested, otherwise the newest that was sent. */
 function chooseOne(ends: readonly MessageEnd[], { slowest }: PresentArguments): MessageEnd {
   const sent = ends.filter(({ message }) => message.block.receive === 0);
   return (slowest === undefined ? newestOf(sent.length > 0 ? sent : ends) : ends[0]) as MessageEnd;
 }
 
-/** The slowest ones first; of others the newest, in the order of time. */
+/** The slowest ones first; otherwise the newest, in the order of time. */
 function tellStories(ends: readonly MessageEnd[], all: readonly AdapterTrace[], given: PresentArguments): void {
   if (given.json) {
     for (const end of ends) process.stdout.write(`${JSON.stringify(describeStory(end, all))}\n`);

@@ -67,7 +67,7 @@ export function renderMessage(end: MessageEnd, all: readonly AdapterTrace[]): st
   return `${[...ends.map((one) => headline(one, all)), ...story, ...remarks].join('\n')}\n`;
 }
 
-/** The same for programs: the message at each end, and the lines with their times. */
+/** The same as data: the message at each end, and the lines with their times. */
 export function describeStory(end: MessageEnd, all: readonly AdapterTrace[]): Record<string, unknown> {
   const { ends, lines, remarks, startNs } = tellStory(end, all);
   return {
@@ -83,7 +83,7 @@ interface Story {
   /** Times count from the first line. */
   readonly lines: readonly Line[];
   readonly remarks: readonly string[];
-  /** Time of the first line on the clock of the adapter that was asked for. */
+  /** Time of the first line on the clock of the requested adapter. */
   readonly startNs: number;
 }
 
@@ -113,7 +113,10 @@ interface Line extends TimedText {
   readonly who: string;
 }
 
-/** The lines of one end; `sinceNs`: when the first of both ends begins, on the common clock. */
+/**
+ * The lines of one end; `sinceNs`: time at which the first of both ends begins, on the common
+ * clock.
+ */
 function tell(end: MessageEnd, sinceNs: number, offsetNs: number, name: string): Line[] {
   const who = `${name} ${end.message.block.receive ? 'receives' : 'sends'}`;
   return tellEnd(end, sinceNs - offsetNs).map((line) => ({ ...line, timeNs: line.timeNs + offsetNs, who }));
@@ -181,7 +184,7 @@ function describeRest(end: MessageEnd, other: OtherSide, startNs: number): reado
   ];
 }
 
-/** Why the story has one side only, and what adds the other one. */
+/** Reason why the story has only one side, and the option that adds the other one. */
 function describeMissing(
   { missing, adapter }: OtherSide,
   { remoteQpn: qp, remoteLid: lid, firstPsn: psn, receive }: Readonly<TraceBlock>,

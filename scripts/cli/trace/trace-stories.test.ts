@@ -18,7 +18,7 @@ for (const [name, play] of Object.entries(situations))
     t.equal(`${play().trimEnd()}\n`, stories[name]);
   });
 
-/** What a story can tell of a message, beside packets and their ends. */
+/** Events of a message in a story, beside packets and their ends. */
 const elements: readonly RegExp[] = [
   /ACK up to PSN \d+ sent/,
   /ACK up to PSN \d+ received/,

@@ -10,7 +10,7 @@ import { StoryRun } from '../testing/story-run.ts';
 
 const FEW = 8;
 const ALL = 500;
-/** A failure shows so many sentences. */
+/** A failure shows this many sentences. */
 const SHOWN = 5;
 
 t.test('each sentence of a story is a fact of the model', async (t) => {

@@ -104,7 +104,7 @@ export function describeWireStep(step: TimelineStep): string | undefined {
   return wireWords[step.step]?.(step);
 }
 
-/** Why a switch drops a packet. */
+/** Reasons why a switch drops a packet. */
 const switchDrops: Readonly<Record<DropCause, string>> = {
   [DropCause.INPUT_INACTIVE]: 'its port of arrival is not active',
   [DropCause.DAMAGED]: 'it is damaged',
@@ -124,7 +124,7 @@ const switchDrops: Readonly<Record<DropCause, string>> = {
   [DropCause.NO_MANAGEMENT_ROOM]: 'there is no room for management packets',
 };
 
-/** How a packet was lost: the words of a `PACKET_LOST` step. */
+/** Cause of the loss of a packet: the words of a `PACKET_LOST` step. */
 export function describeLoss({ b: loss }: TimelineStep): string {
   return losses[loss as PacketLoss] ?? `a switch drops it: ${switchDrops[(loss - PacketLoss.SWITCH) as DropCause]}`;
 }

@@ -12,7 +12,7 @@ const NS_PER_SECOND = 1e9;
 const BYTES_PER_MIB = 2 ** 20;
 const LINK_VERBS: readonly string[] = ['down', 'up', 'set'];
 
-/** What ends a capture is no command: the line is a comment for a shell. */
+/** The end of a capture is no command, so its line is a comment for a shell. */
 const CAPTURE_END = '# Ctrl-C ends `vuhca capture`';
 
 /** The parameters of an act. Each is read once; the rest is a mistake. */
@@ -39,7 +39,7 @@ class Parameters {
     return this.#left.has(name) ? [`${option}=${readText(name, this.#take(name))}`] : [];
   }
 
-  /** The same with a whole number, which counts in `unit` of the option's. */
+  /** The same with a whole number in units of `unit`, where the option has its own. */
   numberOption(option: string, name: string, unit = 1): readonly string[] {
     if (!this.#left.has(name)) return [];
     const value = this.#take(name);
@@ -73,7 +73,7 @@ class Parameters {
     if (names.filter((name) => this.#left.has(name)).length > 1) throw refused(`give ${names.join(' or ')}, not both`);
   }
 
-  /** Throws for what nobody has read. */
+  /** Throws for parameters that were not read. */
   end(): void {
     const [name] = this.#left.keys();
     if (name !== undefined) throw refused(`there is no parameter ${printable(name)}`);
@@ -95,7 +95,7 @@ const traceWords =
   (...words: readonly string[]): WordsOf =>
   (given) => ['trace', ...words, ...ofAdapter(given)];
 
-/** The words of each act behind `vuhca`, without `--control`. */
+/** The words of each act after `vuhca`, without `--control`. */
 const acts: Readonly<Record<string, WordsOf>> = {
   link: (given) => {
     const [verb = '', ...properties] = given.words('words');
@@ -165,13 +165,13 @@ const acts: Readonly<Record<string, WordsOf>> = {
   },
 };
 
-/** Acts of a running capture, which its own command does by itself. */
+/** Acts of a running capture, which its own command performs by itself. */
 const ofCapture: readonly string[] = ['capture-progress', 'capture-stop'];
 
 /** The names of all acts. */
 export const actNames: readonly string[] = [...Object.keys(acts), ...ofCapture];
 
-/** The command line that does the same. Throws ViewRefusal for what is no act. */
+/** The command line of an act. Throws ViewRefusal for other commands. */
 export function describeAct(act: Act, controlPath: string): string {
   const given = new Parameters(act);
   const words = Object.hasOwn(acts, act.command) ? acts[act.command](given) : [];
@@ -209,7 +209,7 @@ function readWord(name: string, value: unknown): string {
   return word;
 }
 
-/** What a terminal would not show as it is has no place in a command line. */
+/** Characters that a terminal would not show are not allowed in a command line. */
 function readText(name: string, value: unknown): string {
   if (typeof value !== 'string' || value === '') throw refused(`${name} must be a text`);
   if (printable(value) !== value || value.includes('\t')) throw refused(`${name} has characters that are not visible`);

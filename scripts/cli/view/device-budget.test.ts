@@ -7,7 +7,7 @@ import { DEVICE_SHARE, DeviceBudget } from './device-budget.ts';
 
 const MINIMUM_MS = 100;
 
-/** Polls as live-source.ts does until `endMs`; returns their times, and what they cost. */
+/** Polls as live-source.ts does until `endMs`; returns the times and costs of the polls. */
 function poll(costMs: () => number, endMs: number, budget = new DeviceBudget(MINIMUM_MS)) {
   const times: number[] = [];
   const costs: number[] = [];

@@ -11,7 +11,7 @@
  * below 2 % of the device's time.
  */
 export const DEVICE_SHARE = 0.01;
-/** The most that the account holds, ms of the device. */
+/** Limit of the account, ms of the device. */
 export const FULL_MS = 10;
 
 export class DeviceBudget {
@@ -21,12 +21,12 @@ export class DeviceBudget {
   #atMs: number | undefined;
   #lastMs = Number.NEGATIVE_INFINITY;
 
-  /** `minimumMs`: time between two polls that the device could well afford. */
+  /** `minimumMs`: least time between two polls. */
   constructor(minimumMs: number) {
     this.#minimumMs = minimumMs;
   }
 
-  /** Whole ms to wait for the next poll. `spentMs`: all that the device has spent so far. */
+  /** Whole ms to wait for the next poll. `spentMs`: total time that the device has spent so far. */
   waitMs(nowMs: number, spentMs: number): number {
     const income = (nowMs - (this.#atMs ?? nowMs)) * DEVICE_SHARE;
     this.#balanceMs = Math.min(FULL_MS, this.#balanceMs + income) - (spentMs - this.#spentMs);
@@ -35,7 +35,7 @@ export class DeviceBudget {
     return Math.ceil(Math.max(0, -this.#balanceMs / DEVICE_SHARE, this.#lastMs + this.#minimumMs - nowMs));
   }
 
-  /** A poll begins. */
+  /** Notes the start of a poll. */
   begin(nowMs: number): void {
     this.#lastMs = nowMs;
   }

@@ -10,7 +10,7 @@ import type { Area, FabricLayout, Place } from './view-protocol.ts';
 
 const nameOf = (end: string): string => (end.startsWith('elsewhere') ? end : end.slice(0, end.lastIndexOf(':')));
 
-/** What is wrong with a layout, as sentences. */
+/** Faults of a layout, as sentences. */
 function findFaults({ nodes, links, width, height }: FabricLayout): string[] {
   const page = { x: 0, y: 0, width, height };
   const areaOf = (name: string) => nodes.find((node) => node.name === name);
@@ -139,7 +139,7 @@ t.test('links that are cut keep their places, and those of other processes have 
 
 type Node = ReturnType<ReportedFabric['report']>['nodes'][number];
 
-/** The node; its port with a link to `peer` when it is the one that is named. */
+/** The node, with the link of its port to `peer` when that is named. */
 function withPeer(node: Node, name: string, number: number, peer: string): Node {
   if (node.name !== name) return node;
   const ports = node.ports.map((port) =>

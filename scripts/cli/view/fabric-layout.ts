@@ -9,7 +9,7 @@ import type { Graph, GraphNode } from '../../picture/graph.ts';
 import { layOutGraph, type PlacedLink } from '../../picture/graph-layout.ts';
 import type { Area, FabricLayout, ViewState } from './view-protocol.ts';
 
-/** What `peer` says of a port of another process. */
+/** Value of `peer` for a port of another process. */
 const ELSEWHERE = 'elsewhere';
 /** A box without cells, and the title of one with cells. */
 const BOX = { width: 112, height: 40 };
@@ -23,7 +23,7 @@ const PORT_STEP = 3;
 /** A page in the usual proportion; rows of switches above those with cells take some of it. */
 const PAGE = { width: 1240, height: 640 };
 const RELAY_ROWS_HEIGHT = 170;
-/** Pictures with more links than this have no texts at them. */
+/** Pictures with more links than this have no texts at their links. */
 const MOST_TEXTS = 24;
 /** The widest text of a link. */
 const WIDEST_TEXT = '12x QDR 100 %';
@@ -59,8 +59,8 @@ export async function layOutFabric({ fabric, links = [] }: Pick<ViewState, 'fabr
 }
 
 /**
- * Each link between known nodes once, those that are cut too, in the order of nodes and ports: a
- * link that is cut keeps its place.
+ * Each link between known nodes once, including cut ones, in the order of nodes and ports: a cut
+ * link keeps its place.
  */
 function listLinks({ nodes }: FabricReport, links: NonNullable<ViewState['links']>): Link[] {
   const ranks = new Map(
@@ -92,7 +92,7 @@ function withIndex<Item>(item: Item, index: number): readonly [Item, number] {
   return [item, index];
 }
 
-/** Adapters all of whose links lead to one switch live in its box, in the order of its ports. */
+/** Adapters all of whose links lead to one switch are in its box, in the order of its ports. */
 function findHomes({ nodes }: FabricReport, links: readonly Link[]): Map<string, Home> {
   const kinds = new Map(nodes.map(({ name, type }) => [name, type]));
   const neighbours = new Map<string, Set<string>>();
@@ -116,7 +116,7 @@ function findHomes({ nodes }: FabricReport, links: readonly Link[]): Map<string,
   return new Map(homes.filter(([, { cells }]) => cells.length > 0));
 }
 
-/** The number of columns of cells in each box with which the page shows the boxes largest. */
+/** The number of columns of cells in each box that makes the boxes largest on the page. */
 function chooseColumns(homes: readonly Home[]): number {
   const most = Math.max(1, ...homes.map(({ cells }) => cells.length));
   const scaleOf = (columns: number): number => {
@@ -130,7 +130,7 @@ function chooseColumns(homes: readonly Home[]): number {
   return best;
 }
 
-/** The size of a box with so many cells. */
+/** The size of a box with this many cells. */
 function boxOf(cells: number, columns: number): { readonly width: number; readonly height: number } {
   if (cells === 0) return BOX;
   const used = Math.min(columns, cells);
@@ -156,7 +156,7 @@ function graphOf(
     .filter(({ name }) => !inside.has(name))
     .map(({ name, type }): GraphNode => {
       const cells = homes.get(name)?.cells.length ?? 0;
-      // Switches with cells stand below all others, as adapters do.
+      // Switches with cells are below all others, like adapters.
       const kind = isRanked && cells > 0 ? 'adapter' : type;
       return box(name, kind, portsOf(name), boxOf(cells, columns));
     });

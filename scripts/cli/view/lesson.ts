@@ -13,7 +13,7 @@ export interface LessonEntry {
   readonly summary: string;
 }
 
-/** Parts of the page that a stop is about: the fabric, a part of an adapter, or the messages. */
+/** Part of the page to which a stop refers: the fabric, a part of an adapter, or the messages. */
 export const lessonParts = [
   'fabric',
   'collect',
@@ -27,7 +27,7 @@ export const lessonParts = [
 ] as const;
 export type LessonPart = (typeof lessonParts)[number];
 
-/** A moment of the recording, and what to see at it. */
+/** A moment of the recording, and its explanation. */
 export interface LessonStop {
   readonly title: string;
   /** The state before this step is shown: `step` of a ViewQuery. */
@@ -35,11 +35,11 @@ export interface LessonStop {
   /** The adapter to look at, by its name in the recording. */
   readonly adapter: string;
   readonly part: LessonPart;
-  /** The queue pair whose messages are meant. */
+  /** The queue pair whose messages are shown. */
   readonly queuePair?: number;
   /** Two or three sentences. */
   readonly says: readonly string[];
-  /** Document and paragraph that it shows, cited as in docs/DOCUMENTS.md. */
+  /** Document and paragraph that it illustrates, cited as in docs/DOCUMENTS.md. */
   readonly source: string;
 }
 
@@ -50,7 +50,7 @@ export interface Lesson extends LessonEntry {
   readonly stops: readonly LessonStop[];
 }
 
-/** All lessons, in the order in which a newcomer takes them. */
+/** All lessons, in the order for a newcomer. */
 export const lessonEntries = [
   {
     name: 'doorbell-overflow',

@@ -29,7 +29,7 @@ export interface OpenLesson {
   readonly lesson: Lesson;
   /** Its recording, as `vuhca replay` and the source of recordings take it. */
   readonly path: string;
-  /** Ends it; the file may be gone then. May be called twice. */
+  /** Ends it; the file may be removed then. May be called twice. */
   close(): void;
 }
 
@@ -41,7 +41,7 @@ export async function openLesson(name: string): Promise<OpenLesson> {
   return existsSync(BOOTSTRAP) ? openMade(await make(entry.name)) : openWritten(PACKED, entry.name, () => {});
 }
 
-/** Writes a lesson into a folder, which is made when it is not there. */
+/** Writes a lesson into a folder, which is made if absent. */
 export function writeLesson(folder: string, { lesson, recording }: MadeLesson): void {
   mkdirSync(folder, { recursive: true });
   writeFileSync(descriptionIn(folder, lesson.name), JSON.stringify(lesson));

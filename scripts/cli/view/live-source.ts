@@ -31,7 +31,7 @@ import { ViewRefusal, type ViewSource } from './view-source.ts';
 
 const MS_PER_SECOND = 1000;
 const NS_PER_MS = 1e6;
-/** Stories may be told from traces that are no older. */
+/** Greatest age of traces from which stories are told. */
 const TRACES_MS = 1000;
 
 /** The time and the waits of a source. Tests have their own. */
@@ -62,7 +62,7 @@ export class LiveSource implements ViewSource {
   readonly #budget = new DeviceBudget(MS_PER_SECOND / STREAM_HZ);
   readonly #subscribers = new Set<Subscriber>();
   #isPolling = false;
-  /** Why there is nothing to ask any more. */
+  /** Reason why requests are no longer possible. */
   #ended: string | undefined;
   #traces: { readonly sinceMs: number; readonly read: Promise<AdapterTrace[]> } | undefined;
 
@@ -97,7 +97,7 @@ export class LiveSource implements ViewSource {
     return { kind: 'live', title: this.#path, version: readVersion(), mayAct: true, adapters: this.#adapters };
   }
 
-  /** The next one that is read: a reader that asks again and again costs no more than a stream. */
+  /** The next state that is read: a reader that repeats its request costs no more than a stream. */
   state(query: ViewQuery): Promise<ViewState> {
     return new Promise((resolve, reject) => {
       const unsubscribe = this.#add(query, {
@@ -151,7 +151,7 @@ export class LiveSource implements ViewSource {
     await this.whenEnded;
   }
 
-  /** Throws ViewRefusal for a query that cannot be met. */
+  /** Throws ViewRefusal for a query that cannot be answered. */
   #add(query: ViewQuery, listener: Pick<Subscriber, 'onState' | 'onError'>): () => void {
     if (this.#ended !== undefined) throw new ViewRefusal('gone', this.#ended);
     if (query.step !== undefined) throw new ViewRefusal('bad', 'a running process has no steps');
@@ -168,10 +168,10 @@ export class LiveSource implements ViewSource {
     throw new ViewRefusal('unknown', `there is no adapter ${name}; there are ${known}`);
   }
 
-  /** Reads states as long as somebody looks. Never rejects. */
+  /** Reads states as long as there are subscribers. Never rejects. */
   async #poll(): Promise<void> {
     this.#isPolling = true;
-    // Whoever subscribes in this turn of the event loop has a part in the first state.
+    // All subscribers of this turn of the event loop share the first state.
     await this.#afford();
     while (this.#subscribers.size > 0) {
       await this.#serve([...this.#subscribers]);
@@ -201,7 +201,7 @@ export class LiveSource implements ViewSource {
     }
   }
 
-  /** The traces of all adapters; one snapshot serves all who ask at about the same time. */
+  /** The traces of all adapters; one snapshot serves all requests of about the same time. */
   #readTraces(): Promise<AdapterTrace[]> {
     const nowMs = this.#clock.nowMs();
     if (this.#traces === undefined || nowMs - this.#traces.sinceMs >= TRACES_MS) {
@@ -221,7 +221,7 @@ class StatePoll {
     this.#client = client;
   }
 
-  /** One after the other: a process drops clients with much that they have not read. */
+  /** One after another: a process drops clients with much unread output. */
   async read({ adapter: name, views = [] }: ViewQuery, anyName: string): Promise<ViewState> {
     const { timeNs = 0, ...fabric } = await this.#once('fabric', () => this.#client.request('fabric'));
     const adapter = name ?? anyName;
@@ -261,7 +261,7 @@ function pickAdapter({ adapters, personalities }: StatusReport): Pick<ViewState,
   return {};
 }
 
-/** What the page is told of an error of the control socket. */
+/** Message for the page about an error of the control socket. */
 function asRefusal(error: unknown): unknown {
   return error instanceof ControlError ? new ViewRefusal('gone', error.message) : error;
 }

@@ -16,7 +16,7 @@ const SEEDS = [21, 22];
 const TURNS = 32;
 const SEARCHES = 2;
 
-/** What a walk reads of one state, from reports only. */
+/** Values that a walk reads from one state, from reports only. */
 interface Sample {
   readonly state: ViewState;
   readonly queuePair: string | undefined;
@@ -24,7 +24,7 @@ interface Sample {
 
 interface Case {
   readonly condition: string;
-  /** It comes to hold between two states. */
+  /** The condition becomes true between two states. */
   begins(before: Sample, after: Sample): boolean;
 }
 
@@ -58,7 +58,7 @@ function casesOf(qpn: number): readonly Case[] {
   ];
 }
 
-/** The steps by which each condition comes to hold. */
+/** The steps at which each condition becomes true. */
 function walk(recording: Uint8Array, qpn: number, cases: readonly Case[]): readonly number[][] {
   const session = new RecordedSession(recording);
   const take = (): Sample => ({

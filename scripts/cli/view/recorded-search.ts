@@ -12,7 +12,7 @@ import { ViewRefusal } from './view-source.ts';
 
 export interface PartialSearch {
   readonly condition: string;
-  /** The steps `from` to `to - 1` are looked at. */
+  /** The steps `from` to `to - 1` are searched. */
   readonly from: number;
   readonly to: number;
   /** Finds the last step instead of the first one. */
@@ -23,8 +23,8 @@ export interface PartialSearch {
 const LOOK_STEPS = 256;
 
 /**
- * The step by which the condition comes to hold. The session is at `from` or before, and goes on.
- * `onLooked` is told the step now and then. Throws ViewRefusal for a condition that is not
+ * The step at which the condition becomes true. The session is at `from` or before, and is
+ * advanced. `onLooked` gets the step now and then. Throws ViewRefusal for a condition that is not
  * understood.
  */
 export function searchPart(

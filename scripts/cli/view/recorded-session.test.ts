@@ -28,7 +28,7 @@ const TURNS = 60;
 const LOOKS = 4;
 const everything = { adapter: 'a', views: VIEW_NAMES };
 
-/** As a client gets it. */
+/** The state as a client gets it. */
 function asJson(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }

@@ -25,14 +25,17 @@ import { listStories } from './stories.ts';
 import type { RouteQuery, StoryList, StoryQuery, ViewQuery, ViewRow, ViewSession, ViewState } from './view-protocol.ts';
 import { ViewRefusal } from './view-source.ts';
 
-/** Snapshots do not share what was noted between them: the less is kept, the more snapshots. */
+/**
+ * Snapshots do not share the notes made between them: the fewer are kept, the more snapshots are
+ * possible.
+ */
 const DEPTH: TraceDepth = { blocksLog2: 8, timelineLog2: 16, bytesMax: 64 * 1024 * 1024 };
 
 export class RecordedSession {
   readonly replay: Replay;
   readonly adapters: readonly ObservedAdapter[];
   readonly switches: readonly NamedSwitch[];
-  /** Why the replay went no further: a sentence, once it has stopped before the end. */
+  /** Reason why the replay went no further: a sentence, once it has stopped before the end. */
   trouble: string | undefined = undefined;
   readonly #memories = new Map<Adapter, readonly RecordedMemory[]>();
 
@@ -59,7 +62,7 @@ export class RecordedSession {
     return this.replay.steps;
   }
 
-  /** Makes the next step; false if there is none, or none that can be made. */
+  /** Performs the next step; false if there is none, or it cannot be performed. */
   advance(): boolean {
     if (this.trouble !== undefined) return false;
     const before = this.step;
@@ -75,13 +78,13 @@ export class RecordedSession {
     return false;
   }
 
-  /** Makes the steps before `step`. Returns false if the recording has not so many. */
+  /** Performs the steps before `step`. Returns false if the recording has fewer. */
   advanceTo(step: number): boolean {
     while (this.step < step) if (!this.advance()) return false;
     return true;
   }
 
-  /** All that the page shows at this moment. Throws ViewRefusal for what there is not. */
+  /** All data that the page shows at this moment. Throws ViewRefusal for absent objects. */
   describe({ adapter: name, views = [] }: ViewQuery): ViewState {
     const { replay, step } = this;
     const { timeNs, nextCall } = replay;
@@ -137,7 +140,7 @@ export class RecordedSession {
     return reportLinks({ served: adapters, switches, joints, socketLinks: [] });
   }
 
-  /** A personality has not all views. */
+  /** A personality does not have all views. */
   #showAll(shown: ObservedAdapter, views: readonly string[]): Record<string, readonly ViewRow[]> {
     return Object.fromEntries(
       views.flatMap((view) => {
@@ -175,7 +178,7 @@ function reportInside({ name, functionOf, core }: ObservedAdapter): Pick<ViewSta
     : { personality: { name, functionOf, ...reportPersonality(core) } };
 }
 
-/** Why a replay made no further step; undefined at the end of a whole recording. */
+/** Reason why a replay performed no further step; undefined at the end of a whole recording. */
 function describeEnd({ steps, truncated, divergence }: ReplayResult): string | undefined {
   if (divergence !== undefined) {
     const { during, expected, actual } = divergence;

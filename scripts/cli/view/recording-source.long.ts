@@ -111,7 +111,7 @@ t.test('any moment of a million steps', async (t) => {
   const { times, wholeMs } = await compareStates(t, source, path, SEED, SEEKS);
   const [middle, most] = [times[times.length >> 1], times.at(-1) as number];
   t.comment(`a replay takes ${wholeMs.toFixed(0)} ms, a seek ${middle.toFixed(0)} ms, at most ${most.toFixed(0)} ms`);
-  // Times are those of the machine; the steps that a seek replays are not.
+  // Times depend on the machine; the number of steps that a seek replays does not.
   const distances = source.kept.map((step, place) => (source.kept[place + 1] ?? steps) - step);
   t.comment(`${source.kept.length} states are kept, at most ${Math.max(...distances)} steps apart`);
   t.equal(source.kept[0], 0);
@@ -126,7 +126,7 @@ t.test('conditions are found as one process finds them', async (t) => {
   const recording = readFileSync(path);
   const source = await RecordingSource.open(path, { version });
   t.teardown(() => source.close());
-  // Also while it is read.
+  // Also while the recording is being read.
   t.same(await source.find({ condition: 'qp 0 enters rts', from: 0 }), {}, 'there is no such QP');
   const { steps = 0 } = await source.session();
   const random = new Random(SEED);
@@ -220,7 +220,7 @@ t.test('a checkpoint that is gone is replaced by the one before it', async (t) =
   await source.whenRead();
   const others = listGroup(source.pid).filter(({ pid }) => pid !== source.pid);
   t.ok(others.length > 3);
-  // The first one has the first state.
+  // The first checkpoint has the first state.
   const [, ...gone] = others.sort((one, other) => one.pid - other.pid);
   for (const { pid } of gone.filter((_, index) => index % 2 === 0)) process.kill(pid, 'SIGKILL');
   await compareStates(t, source, path, SEED, 10);

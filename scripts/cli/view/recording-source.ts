@@ -27,7 +27,7 @@ import { type SearchWatch, ViewRefusal, type ViewSource } from './view-source.ts
 const PARTS_MAX = 8;
 
 export interface RecordingOptions extends Partial<Omit<ReplayCall, 'path'>> {
-  /** Of the package, for the page. */
+  /** Version of the package, for the page. */
   readonly version: string;
 }
 
@@ -57,7 +57,7 @@ export class RecordingSource implements ViewSource {
     return this.#family.pid;
   }
 
-  /** The steps whose states are kept, ascending; an answer takes a replay from the one before. */
+  /** The steps whose states are kept, ascending; an answer replays from the previous one. */
   get kept(): readonly number[] {
     return this.#family.kept;
   }
@@ -105,7 +105,7 @@ export class RecordingSource implements ViewSource {
   }
 
   async find({ condition, from, backward = false }: FindQuery, watch?: SearchWatch): Promise<Found> {
-    // Mistakes are said at once, not after a search.
+    // Mistakes are reported at once, not after a search.
     checkCondition(condition);
     return backward ? this.#findLast(condition, from, watch) : this.#findFirst(condition, from, watch);
   }

@@ -14,7 +14,7 @@ const search = (condition: string): ReplayRequest => {
   return { kind: 'search', search: { condition, from: 0, to: 9, backward: false } };
 };
 
-/** The socket to a process that has been asked for something. */
+/** The socket to a process that has a request. */
 class Played extends Duplex {
   readonly asked: string[] = [];
 

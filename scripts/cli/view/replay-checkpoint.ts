@@ -43,8 +43,8 @@ export class Checkpoint {
   }
 
   /**
-   * Undefined when the process is gone. A search that is aborted ends with a failure: the copy that
-   * makes it is killed, or is not made.
+   * Undefined when the process is gone. An aborted search ends with a failure: its copy is killed,
+   * or is not made.
    */
   async ask(request: ReplayRequest, watch?: SearchWatch): Promise<LastAnswer | undefined> {
     const answer = this.#last.then(() => this.#send(request, watch));
@@ -74,12 +74,12 @@ export class Checkpoint {
     try {
       process.kill(this.#searcher, 'SIGKILL');
     } catch {
-      // It has just ended by itself.
+      // The copy has just ended by itself.
     }
     this.#searcher = undefined;
   }
 
-  /** A copy that dies may leave a part of its answer before the line that says so. */
+  /** A copy that dies may leave a part of its answer before the line that reports its end. */
   #take(line: string): void {
     const begin = line.lastIndexOf('{"kind":"failure"');
     const answer = JSON.parse(begin > 0 ? line.slice(begin) : line) as ReplayAnswer;

@@ -25,17 +25,17 @@ import { RefusalStatus, type SearchWatch, ViewRefusal } from './view-source.ts';
 
 /** The program of this package, as package.json names it. */
 const LAUNCH = fileURLToPath(import.meta.resolve('#vuhca'));
-/** A request whose copy of a checkpoint has died is made again. */
+/** A request is repeated when the copy of the checkpoint that serves it has died. */
 const TRIES = 3;
-/** The processes end when their sockets are closed; one that replays goes on a little. */
+/** The processes end when their sockets are closed; the one that replays continues for a moment. */
 const END_BOUND_MS = 30_000;
 
 export class ReplayFamily {
-  /** Steps that can be asked for. */
+  /** Steps that can be requested. */
   steps = 0;
   /** The part of the recording that has been replayed. */
   part = 0;
-  /** Everything has been replayed that can be. */
+  /** Everything that can be replayed has been replayed. */
   isComplete = false;
   trouble: string | undefined = undefined;
   adapters: ViewSession['adapters'] = [];
@@ -50,7 +50,7 @@ export class ReplayFamily {
   /** Called, and forgotten, after each event. */
   #waiting: (() => void)[] = [];
 
-  /** Resolves when the first state can be asked for. Rejects with SetupError. */
+  /** Resolves when the first state can be requested. Rejects with SetupError. */
   static async start(call: ReplayCall): Promise<ReplayFamily> {
     const family = new ReplayFamily(call);
     await family.#until(() => family.#checkpoints.length > 0 || family.isComplete);
@@ -61,7 +61,7 @@ export class ReplayFamily {
 
   private constructor(call: ReplayCall) {
     const sockets = Array.from({ length: call.checkpoints }, () => 'pipe' as const);
-    // The options of this process, such as a debugger's, are not for that one.
+    // The options of this process, such as a debugger's, are not passed on.
     const { NODE_OPTIONS: _, NODE_V8_COVERAGE: __, ...env } = process.env;
     this.#child = spawn(process.execPath, [...FORK_FLAGS, LAUNCH, REPLAY_PROCESS, JSON.stringify(call)], {
       stdio: ['ignore', 'ignore', 'inherit', 'pipe', ...sockets],
@@ -93,14 +93,14 @@ export class ReplayFamily {
     await this.#until(() => this.isComplete && this.#checkpoints.length === 0);
   }
 
-  /** Resolves when the state before `step` can be asked for, or never will. */
+  /** Resolves when the state before `step` can be requested, or never will be. */
   async untilReached(step: number): Promise<void> {
     await this.#until(() => this.steps >= step || this.isComplete);
   }
 
   /**
-   * The step of the checkpoint that is `count` checkpoints behind `step`, or of the last one that
-   * there is so far. Waits for the first one, unless `step` is at the end.
+   * The step of the checkpoint that is `count` checkpoints after `step`, or of the last one so far.
+   * Waits for the first one, unless `step` is at the end.
    */
   async findPartEnd(step: number, count: number): Promise<number> {
     const find = (): readonly Checkpoint[] => this.#checkpoints.filter((one) => one.step > step);
@@ -113,7 +113,7 @@ export class ReplayFamily {
     return this.#checkpoints.filter((one) => one.step < step).at(-count)?.step ?? 0;
   }
 
-  /** Has the last checkpoint at or before `step` answer. Rejects with ViewRefusal. */
+  /** Gets the answer of the last checkpoint at or before `step`. Rejects with ViewRefusal. */
   async ask<Result>(step: number, request: ReplayRequest, watch?: SearchWatch): Promise<Result> {
     for (let failures = 0; failures < TRIES; ) {
       const checkpoint = this.#checkpoints.findLast((one) => one.step <= step);
@@ -177,7 +177,7 @@ export class ReplayFamily {
     this.#checkpoints.push(checkpoint);
   }
 
-  /** The process has ended, or nobody listens to it any more. */
+  /** The process has ended, or its sockets are closed. */
   #stop(): void {
     if (!this.isComplete && this.#hasBegun && !this.#hasClosed)
       this.trouble = `the process that replays the recording has ended after step ${this.steps}`;

@@ -22,7 +22,7 @@ import {
 } from './replay-requests.ts';
 import { ViewRefusal } from './view-source.ts';
 
-/** Steps between two looks at the progress. */
+/** Steps between two checks of the progress. */
 const LOOK_STEPS = 256;
 /** Parts of the recording after which progress is reported. */
 const PROGRESS_PART = 1 / 200;
@@ -41,7 +41,9 @@ interface Kept {
   readonly place: number;
 }
 
-/** Replays, serves, and returns the exit status when nobody asks. `words`: a ReplayCall. */
+/**
+ * Replays, serves, and returns the exit status when all sockets are closed. `words`: a ReplayCall.
+ */
 export function performReplayProcess(words: string): number {
   const call = JSON.parse(words) as ReplayCall;
   const session = openSession(call.path);
@@ -106,7 +108,7 @@ class ReplayingProcess {
     return this.#call.checkpoints - 1;
   }
 
-  /** Leaves a copy behind at the next place, if one is free. */
+  /** Leaves a copy at the next place, if one is free. */
   #keep(): void {
     const place = this.#nextPlace;
     if (place >= this.#last) return;
@@ -152,8 +154,8 @@ class ReplayingProcess {
   }
 
   /**
-   * What this process has written since the last copy is memory that copies no longer share. When
-   * it is too much, every second checkpoint goes, and those to come are twice as far apart.
+   * Memory that this process has written since the last copy is no longer shared with copies. When
+   * it is too much, every second checkpoint is removed, and later ones are twice as far apart.
    */
   #boundMemory(): void {
     this.#memoryBytes += readMemory('self', 'Private_Dirty') + YOUNG_BYTES;
@@ -196,7 +198,10 @@ function perform(fd: number, session: RecordedSession, request: ReplayRequest): 
   return request.kind === 'state' ? session.describe(request.query) : session.tell(request.query);
 }
 
-/** Tells how far a search has come; who asks may end this copy by the number that it tells. */
+/**
+ * Reports the progress of a search, and the number of this process, by which the requester may end
+ * it.
+ */
 function makeLooked(fd: number): (step: number) => void {
   const pid = readOwnPid();
   let toldMs = Number.NEGATIVE_INFINITY;
@@ -228,7 +233,7 @@ function endAfter(work: () => void): never {
   return endProcess(0);
 }
 
-/** Nobody listens any more. */
+/** The other side has closed the socket. */
 function isUnheard(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'EPIPE';
 }
@@ -243,7 +248,7 @@ function tell(event: ReplayEvent): void {
   send(EVENTS_FD, event);
 }
 
-/** Writes a line. Throws EPIPE when nobody reads it. */
+/** Writes a line. Throws EPIPE without a reader. */
 function send(fd: number, message: ReplayEvent | ReplayAnswer): void {
   const bytes = Buffer.from(`${JSON.stringify(message)}\n`);
   for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);

@@ -20,7 +20,7 @@ export interface ReplayCall {
   readonly checkpoints: number;
   /** Least distance of two of them, in steps. */
   readonly apart: number;
-  /** Memory of all of them together, about. */
+  /** Approximate memory of all of them together. */
   readonly memoryBytes: number;
 }
 
@@ -44,7 +44,7 @@ export type ReplayRequest =
   | { readonly kind: 'search'; readonly search: PartialSearch };
 
 export type ReplayAnswer =
-  /** Process `pid` has looked at the steps before `step`; more answers follow. */
+  /** Process `pid` has searched the steps before `step`; more answers follow. */
   | { readonly kind: 'looked'; readonly pid: number; readonly step: number }
   | { readonly kind: 'result'; readonly result: unknown }
   | { readonly kind: 'refusal'; readonly status: ViewRefusal['status']; readonly sentence: string }

@@ -12,7 +12,7 @@ import { renderMessage } from '../trace/trace-screen.ts';
 import type { Story, StoryList, StoryQuery } from './view-protocol.ts';
 import { ViewRefusal } from './view-source.ts';
 
-/** Bounds of one answer; the newest messages that fit are told. */
+/** Bounds of one answer, which has the newest messages that fit. */
 const storyBounds = { stories: 32, packets: 4000 };
 
 export function listStories(all: readonly AdapterTrace[], { adapter: name, qp }: StoryQuery): StoryList {

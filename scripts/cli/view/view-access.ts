@@ -37,7 +37,7 @@ export class ViewAccess {
   readonly #hosts: readonly string[];
   readonly #cookieName: string;
 
-  /** `port`: where the server listens. */
+  /** `port`: that of the server. */
   constructor(port: number) {
     const authorities = ['127.0.0.1', 'localhost'].map((name) => (port === HTTP_PORT ? name : `${name}:${port}`));
     this.#hosts = authorities;
@@ -47,7 +47,10 @@ export class ViewAccess {
     this.cookie = `${this.#cookieName}=${this.#token}; Path=/; HttpOnly; SameSite=Strict`;
   }
 
-  /** Why the request is not meant for this server, or comes from a page of another, if so. */
+  /**
+   * Reason why the request is not meant for this server or comes from a page of another one, if
+   * that is so.
+   */
   objectToSender({ host = '', origin }: IncomingHttpHeaders): string | undefined {
     if (!this.#hosts.includes(host)) return `this server answers to ${this.#hosts.join(' and ')} only`;
     if (origin !== undefined && origin !== `http://${host}`) return 'pages of other origins may not ask this server';
@@ -63,7 +66,9 @@ export class ViewAccess {
     return [...shown, bearer ?? []].flat().some((one) => this.isToken(one));
   }
 
-  /** Another site made the browser ask, as the browser says: by a link, or unseen. */
+  /**
+   * Another site made the browser send the request, as its headers show: by a link, or invisibly.
+   */
   isFromOtherSite({ 'sec-fetch-site': site = 'none' }: IncomingHttpHeaders): boolean {
     return site !== 'none' && site !== 'same-origin';
   }

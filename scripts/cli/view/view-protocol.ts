@@ -15,7 +15,10 @@ import type { Lesson } from './lesson.ts';
  */
 export const TOKEN_PARAMETER = 'token';
 
-/** Parameter of requests that are about a lesson, which it names, not the source of the server. */
+/**
+ * Parameter of requests that refer to a lesson, which it names, instead of the source of the
+ * server.
+ */
 export const LESSON_PARAMETER = 'lesson';
 
 export const viewPaths = {
@@ -38,9 +41,9 @@ export const viewPaths = {
   /** POST of an Act: an ActAnswer. */
   act: '/api/act',
   /**
-   * GET with the parameters of a FindQuery: a Found. Of recordings. While a search takes long,
-   * lines of JSON come before it, each with a FindProgress; then a ViewError may be the last line.
-   * Whoever closes the connection ends the search.
+   * GET with the parameters of a FindQuery: a Found. Of recordings. During a long search, lines of
+   * JSON come before it, each with a FindProgress; then a ViewError may be the last line. Closing
+   * the connection ends the search.
    */
   find: '/api/find',
 } as const;
@@ -54,7 +57,7 @@ export interface ViewSession {
   readonly title: string;
   /** `vuhca` of the package. */
   readonly version: string;
-  /** The page may change something. Never of a recording. */
+  /** The page may change state. Never true for a recording. */
   readonly mayAct: boolean;
   readonly adapters: readonly { readonly name: string; readonly personality?: string }[];
   /**
@@ -67,7 +70,7 @@ export interface ViewSession {
    * until then.
    */
   readonly reading?: number;
-  /** Of a recording that cannot be shown up to its end: why, in one sentence. */
+  /** For a recording that cannot be shown up to its end: the reason, in one sentence. */
   readonly trouble?: string;
   /** The lesson that the recording belongs to. */
   readonly lesson?: Lesson;
@@ -95,10 +98,10 @@ export interface ViewState {
   readonly step?: number;
   readonly call?: string;
   readonly fabric: FabricReport;
-  /** Of the adapter that was asked for: one of both, as in the status of a process. */
+  /** State of the requested adapter: one of these two, as in the status of a process. */
   readonly adapter?: Omit<StatusReport['adapters'][number], 'sockets'>;
   readonly personality?: Omit<StatusReport['personalities'][number], 'sockets'>;
-  /** The rows of each view that was asked for and that the adapter has; at most 1000 of each. */
+  /** The rows of each requested view that the adapter has; at most 1000 of each. */
   readonly views?: Readonly<Record<string, readonly ViewRow[]>>;
   readonly links?: StatusReport['links'];
   /** With packets dropped, by cause. */
@@ -116,12 +119,12 @@ export interface Area extends Place {
   readonly height: number;
 }
 
-/** Where nodes and links stand. It depends on the wiring only. */
+/** Places of nodes and links, which depend only on the wiring. */
 export interface FabricLayout {
   readonly width: number;
   readonly height: number;
   readonly nodes: readonly (Area & {
-    /** `elsewhere NAME:PORT`: what a port of another process is plugged into. */
+    /** `elsewhere NAME:PORT`: the peer of a port of another process. */
     readonly name: string;
     readonly kind: 'switch' | 'adapter' | 'outside';
     /** The switch whose box the box of an adapter lies in: all links of the adapter lead to it. */
@@ -154,7 +157,7 @@ export interface StoryQuery {
   readonly step?: number;
 }
 
-/** A message as `vuhca trace show` tells it, and as its ladder draws it. */
+/** A message with the sentences of `vuhca trace show` and the events of its ladder. */
 export interface Story extends Sequence {
   readonly title: string;
   /** `completed`, `failed`, `under way` and the like. */
@@ -167,11 +170,11 @@ export interface StoryList {
   /** Queue pairs whose messages are traced. */
   readonly queuePairs: readonly number[];
   readonly stories: readonly Story[];
-  /** Why there are none: no trace is on. */
+  /** Reason why there are none: no trace is on. */
   readonly reason?: string;
 }
 
-/** Something that a user does: a request of the control socket. */
+/** An action of a user: a request of the control socket. */
 export interface Act {
   readonly command: string;
   readonly parameters: Readonly<Record<string, unknown>>;
@@ -184,25 +187,25 @@ export type ActAnswer =
 
 export interface FindQuery {
   /**
-   * A condition in words: `fault`, `overflow not empty`, `qp 5 leaves RTS`; `at NAME` behind it is
-   * about one adapter. ViewError lists all when it is not understood.
+   * A condition in words: `fault`, `overflow not empty`, `qp 5 leaves RTS`; `at NAME` after it
+   * selects one adapter. ViewError lists all when it is not understood.
    */
   readonly condition: string;
-  /** The first step to look at; with `backward` the one behind the last. */
+  /** The first step to search; with `backward` the step after the last one. */
   readonly from: number;
   /** Looks for the last time before `from`. */
   readonly backward?: boolean;
 }
 
-/** How far a search has come: the last step that it has looked at. */
+/** Progress of a search: the last step that it has searched. */
 export interface FindProgress {
   readonly looked: number;
 }
 
 /**
- * The step by which the condition comes to hold: it does after the step, in the state with number
- * `step + 1`, and did not before. The next time is found from `step + 1` on, the time before by
- * `backward` from `step`. Absent when there is none.
+ * The step at which the condition becomes true: it holds after the step, in the state with number
+ * `step + 1`, and did not before. The next occurrence is found from `step + 1` on, the previous one
+ * by `backward` from `step`. Absent when there is none.
  */
 export interface Found {
   readonly step?: number;
@@ -210,7 +213,7 @@ export interface Found {
   readonly timeNs?: number;
 }
 
-/** Answers of requests that cannot be met, with status 400 to 503 (view-source.ts). */
+/** Answers to requests that cannot be fulfilled, with status 400 to 503 (view-source.ts). */
 export interface ViewError {
   readonly error: string;
 }

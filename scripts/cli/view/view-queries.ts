@@ -60,7 +60,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A parameter that nobody reads is a mistake, and so is one that is given twice. */
+/** An unread parameter is a mistake, and so is one that is given twice. */
 function checkNames(parameters: URLSearchParams, known: readonly string[]): void {
   const names = [...parameters.keys()];
   const unknown = names.find((name) => !known.includes(name));

@@ -145,7 +145,7 @@ t.test('parameters and bodies that are wrong', async (t) => {
   t.equal(findHarmful(JSON.parse(text).error), undefined);
 });
 
-/** A request that must not be answered, by the attack that it stands for. */
+/** A request that must not be answered, by the attack that it represents. */
 type Attack = (served: Served) => RequestOptions;
 
 const attacks: Readonly<Record<string, Attack>> = {

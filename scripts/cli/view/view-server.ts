@@ -32,7 +32,7 @@ export interface ViewServerOptions {
   readonly page: PageFiles;
   /** Lessons that pages may open besides. */
   readonly lessons?: LessonSources;
-  /** False: acts are refused, whatever the source can do. */
+  /** False: acts are refused, whatever the source supports. */
   readonly mayAct: boolean;
   /** 0: any port that is free. */
   readonly port: number;
@@ -44,7 +44,7 @@ export const viewBounds = {
   bodyBytes: 65_536,
   connections: 64,
   streams: 8,
-  /** Requests whose answer is not there yet. */
+  /** Requests without an answer yet. */
   underWay: 32,
   headersMs: 10_000,
   requestMs: 30_000,
@@ -158,7 +158,8 @@ export class ViewServer {
       return;
     }
     const isForeign = access.isFromOtherSite(headers);
-    // Browsers keep the cookie back behind a link of another site; the page itself may ask again.
+    // Browsers omit the cookie after a link of another site; the page itself may repeat the
+    // request.
     if (isForeign && path === '/' && method === 'GET') response.setHeader('Refresh', '0; url=/');
     if (isForeign) throw new ViewRefusal('forbidden', 'other sites may not ask this server');
     if (!access.isKnown(headers))
@@ -242,7 +243,10 @@ async function layOut(source: ViewSource, given: URLSearchParams): Promise<unkno
   return layOutFabric(await source.state(readViewQuery(given)));
 }
 
-/** Tells how far it has come, in lines before the answer. Who does not read the answer ends it. */
+/**
+ * Reports progress in lines before the answer. A client that does not read the answer ends the
+ * search.
+ */
 async function search({ source, given, response }: Asked): Promise<unknown> {
   const query = readFindQuery(given);
   const abort = new AbortController();
@@ -255,7 +259,7 @@ async function search({ source, given, response }: Asked): Promise<unknown> {
   return source.find(query, { onLooked, signal: abort.signal });
 }
 
-/** Why it cannot listen. */
+/** Reason why it cannot listen. */
 function describeListening(port: number, { code, message }: NodeJS.ErrnoException): string {
   if (code === 'EADDRINUSE') return `port ${port} is in use: choose another one by --port, or leave that out`;
   if (code === 'EACCES') return `this user may not listen at port ${port}: choose one from 1024 on by --port`;
@@ -289,7 +293,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
 /** One sentence: for people as text, for the page as a ViewError. */
 function refuse(response: ServerResponse, refusal: ViewRefusal, isPage: boolean): void {
   const { error } = errorOf(refusal);
-  // What is left of the request is not read.
+  // The rest of the request is not read.
   response.writeHead(refusal.status, {
     'Content-Type': isPage ? 'text/plain; charset=utf-8' : JSON_TYPE,
     Connection: 'close',

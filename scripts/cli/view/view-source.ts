@@ -18,15 +18,15 @@ import type {
   ViewState,
 } from './view-protocol.ts';
 
-/** What the one who searches wants to know, and how the search ends early. */
+/** Callback for the progress of a search, and the signal that ends it early. */
 export interface SearchWatch {
-  /** Called now and then with the last step that was looked at. */
+  /** Called now and then with the last step that was searched. */
   onLooked(step: number): void;
   /** The search rejects when it is aborted, and costs nothing from then on. */
   readonly signal: AbortSignal;
 }
 
-/** Each request rejects with ViewRefusal when it cannot be met. */
+/** Each request rejects with ViewRefusal when it cannot be fulfilled. */
 export interface ViewSource {
   /** Resolves with one sentence when there is nothing more to show: the process has ended. */
   readonly whenEnded: Promise<string>;
@@ -49,7 +49,7 @@ export interface ViewSource {
   close(): Promise<void>;
 }
 
-/** HTTP statuses of requests that cannot be met. `gone`: the process has ended. */
+/** HTTP statuses of requests that cannot be fulfilled. `gone`: the process has ended. */
 export const RefusalStatus = {
   bad: 400,
   forbidden: 403,
@@ -61,7 +61,7 @@ export const RefusalStatus = {
   gone: 503,
 } as const;
 
-/** A request that cannot be met: one sentence for the page. */
+/** Error of a request that cannot be fulfilled: one sentence for the page. */
 export class ViewRefusal extends Error {
   override name = 'ViewRefusal';
   readonly status: (typeof RefusalStatus)[keyof typeof RefusalStatus];

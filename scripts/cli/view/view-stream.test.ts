@@ -44,7 +44,7 @@ t.test('a slow reader asks for nothing until it has read', async (t) => {
   stream.pause();
   const node = { name: 'x'.repeat(100_000), type: 'adapter', guid: '1', description: '', ports: [] } as const;
   let timeNs = 0;
-  // The system takes some megabytes; then the stream has left its source.
+  // The system buffers some megabytes; after that the stream has left its source.
   for (let told = 0; source.listeners.size > 0 && told < 1000; told++) {
     timeNs += 1e9;
     source.tell(stateAt(timeNs, [node]));

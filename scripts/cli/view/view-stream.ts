@@ -8,7 +8,7 @@ import type { ServerResponse } from 'node:http';
 import { STREAM_HZ, type ViewQuery, type ViewState } from './view-protocol.ts';
 import type { ViewSource } from './view-source.ts';
 
-/** A state in which only the time has changed is sent once in so many. */
+/** One in this many states in which only the time has changed is sent. */
 const QUIET_NS = 1e9 - 0.5e9 / STREAM_HZ;
 
 export class StateStream {
@@ -18,7 +18,7 @@ export class StateStream {
   #unsubscribe: () => void = () => {};
   #sent: StateText = { body: '', timeNs: Number.NEGATIVE_INFINITY };
 
-  /** Begins the answer. Throws ViewRefusal, before that, for a query that cannot be met. */
+  /** Begins the answer. Before that, throws ViewRefusal for a query that cannot be fulfilled. */
   constructor(source: ViewSource, query: ViewQuery, response: ServerResponse) {
     this.#source = source;
     this.#query = query;
@@ -30,7 +30,7 @@ export class StateStream {
     response.once('close', () => this.#unsubscribe());
   }
 
-  /** Says why there is nothing more to come, and ends the answer. */
+  /** Sends the reason for the end, and ends the answer. */
   end(sentence: string): void {
     this.#unsubscribe();
     this.#response.end(`event: ended\ndata: ${sentence}\n\n`);

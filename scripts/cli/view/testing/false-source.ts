@@ -26,7 +26,7 @@ export class FalseSource implements ViewSource {
   end: (sentence: string) => void = () => {};
   /** Thrown by the next request for a state or a subscription. */
   refusal: Error | undefined;
-  /** Tells how far the search has come that is under way. */
+  /** Reports the progress of the running search. */
   look: ((step: number) => void) | undefined;
 
   constructor() {
@@ -35,7 +35,7 @@ export class FalseSource implements ViewSource {
     });
   }
 
-  /** Gives all subscribers a state. */
+  /** Sends a state to all subscribers. */
   tell(state: ViewState): void {
     for (const listener of [...this.listeners]) listener(state);
   }
@@ -90,7 +90,7 @@ export class FalseSource implements ViewSource {
   }
 }
 
-/** A state that differs by its time only, unless it has nodes. */
+/** A state that differs only in its time, unless it has nodes. */
 export function stateAt(timeNs: number, nodes: FabricReport['nodes'] = []): ViewState {
   return { timeNs, fabric: { nodes } };
 }

@@ -54,7 +54,7 @@ export async function ask(
   return { status: response.statusCode ?? 0, headers: response.headers, text };
 }
 
-/** A connection that reads a stream only when the test says so. */
+/** A connection that reads a stream only on request of the test. */
 export async function openStream(
   { port, known }: Served,
   query = '',
