@@ -52,7 +52,7 @@ function isReady() {
 }
 
 /**
- * Whether node_modules holds the needed packages in the versions of package-lock.json; npm writes
+ * True if node_modules holds the needed packages in the versions of package-lock.json; npm writes
  * its own list last.
  */
 function areModulesCurrent() {
@@ -70,7 +70,7 @@ function readInstalled() {
   return readJson(join(ROOT, 'node_modules', '.package-lock.json'))?.packages;
 }
 
-/** Whether only development needs the package. */
+/** True if only development needs the package. */
 function isTool(entry) {
   return entry.dev === true || entry.devOptional === true;
 }
@@ -95,7 +95,8 @@ function isTapBuilt() {
 }
 
 /**
- * Installs in a child that holds a lock, so that two first runs do not write node_modules at once.
+ * Installs in a child that holds a lock, so that two first runs do not write node_modules at the
+ * same time.
  */
 function installUnderLock() {
   if (process.env[LOCKED] === ROOT) return install();
@@ -145,7 +146,7 @@ function buildTap() {
 function step(label, command, args) {
   const start = performance.now();
   process.stderr.write(`set-up: ${label} ...\n`);
-  // The output is shown after a failure only; npm asks no questions without a terminal.
+  // The output is shown only after a failure; npm asks no questions without a terminal.
   const child = spawnSync(command, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8' });
   if (child.status !== 0) {
     process.stderr.write(printableLines(`${child.stdout ?? ''}${child.stderr ?? ''}`));
@@ -157,8 +158,8 @@ function step(label, command, args) {
 }
 
 /**
- * Help before anything is installed: what the file says about itself. The packages that know the
- * options are not there yet.
+ * Help before anything is installed: the header of the file. The packages that know the options are
+ * not installed yet.
  */
 function describeFile() {
   const about = /\/\*\*\n([\s\S]*?)\n \*\//.exec(readFileSync(join(ROOT, file), 'utf8'))?.[1] ?? '';

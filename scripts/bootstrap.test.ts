@@ -24,7 +24,7 @@ fs.mkdirSync('node_modules/tap', { recursive: true });
 fs.writeFileSync('node_modules/.bin/tap', "require('node:fs').mkdirSync('.tap/plugins', { recursive: true })");
 `;
 
-// npm would take seconds; a machine that is busy makes even this slow.
+// npm would take seconds; a busy machine makes even this slow.
 t.setTimeout(0);
 
 class Clone {
@@ -56,7 +56,7 @@ class Clone {
     symlinkSync(join(other.#folder, 'node_modules'), join(this.#folder, 'node_modules'));
   }
 
-  /** Runs bootstrap.mjs; returns the calls of npm, and what was printed. */
+  /** Runs bootstrap.mjs; returns the calls of npm, and the output. */
   bootstrap(...words: readonly string[]): { calls: string[]; said: string; printed: string } {
     const log = join(this.#folder, 'npm.log');
     rmSync(log, { force: true });
@@ -159,7 +159,7 @@ t.test('every npm script sets up what it needs', async (t) => {
     // Old names call another script.
     if (name === '//' || command.startsWith('node scripts/npm/renamed.mjs ')) continue;
     const file = /^scripts\/\S+/.exec(command)?.[0];
-    // A shell script that sets up by itself is run as it is.
+    // A shell script that does its own set-up runs unchanged.
     if (file !== undefined)
       t.match(readFileSync(new URL(`../${file}`, import.meta.url), 'utf8'), /bootstrap\.mjs/, name);
     else t.match(command, /^node scripts\/bootstrap\.mjs /, name);

@@ -85,7 +85,7 @@ export function checkFfi(file: SourceFile): Finding[] {
   );
 }
 
-/** Every other way to start tsx has it use a folder that any user could have made. */
+/** With every other way to start it, tsx would use a folder that any user could have made. */
 export function checkTsx(file: SourceFile): Finding[] {
   if (file.path === TYPESCRIPT || file.path.endsWith('.md') || isChecker(file)) return [];
   return findInLines(file, file.text.split('\n'), (line) =>

@@ -15,7 +15,7 @@ export interface Finding {
   readonly message: string;
 }
 
-/** Files that are written by people in a programming language. */
+/** Files that people write in a programming language. */
 export function isSource({ path }: SourceFile): boolean {
   return /\.(tsx?|mts|mjs|js|css|c|h|sh|py)$/.test(path);
 }
@@ -46,7 +46,7 @@ export function isChecker({ path }: SourceFile): boolean {
 
 /**
  * The lines of a TypeScript or C file with comments blanked out; line numbers stay. A slash and an
- * asterisk behind a word, as in a path pattern, begin no comment.
+ * asterisk after a word, as in a path pattern, begin no comment.
  */
 export function codeLines({ text }: SourceFile): string[] {
   const blank = (comment: string) => comment.replace(/[^\n]/g, ' ');

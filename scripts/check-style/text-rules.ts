@@ -32,7 +32,7 @@ const ABSENT_FILE =
 /** A clause in another form than `IBTA 9.7.4`. */
 const LONG_CITATION =
   /\b(?:InfiniBand(?: Architecture)? spec(?:ification)?|IBTA spec(?:ification)?|IBA)\b,? \(?(?:(?:section|clause|chapter|annex|table)s? )?(?:[CoA]?\d)/;
-/** What stands before the text of a line of a comment or of a quotation. */
+/** Prefix of the text in a line of a comment or of a quotation. */
 const COMMENT_MARK = /^\s*(?:\*|\/\/|#|>)?\s*/;
 
 const KERNEL_LICENCE = 'GPL-2.0 OR BSD-3-Clause';
@@ -121,7 +121,7 @@ export function checkCitations(file: SourceFile): Finding[] {
   });
 }
 
-/** Clauses are cited as `IBTA 9.7.4`; a citation may go on in the next line. */
+/** Clauses are cited as `IBTA 9.7.4`; a citation may continue in the next line. */
 export function checkClauses(file: SourceFile): Finding[] {
   if (isChecker(file)) return [];
   const lines = file.text.split('\n');

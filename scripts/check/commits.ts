@@ -62,7 +62,7 @@ function readCommit(line: string): Commit {
   return { id, subject: words.join(' ') };
 }
 
-/** The compiler's messages, or undefined. The file `state` spares it work on unchanged files. */
+/** The compiler's messages, or undefined. With the file `state` it skips unchanged files. */
 async function checkTypes(copy: string, state: string): Promise<string | undefined> {
   const words = [TSC, '--noEmit', '--incremental', '--tsBuildInfoFile', state, '--pretty', 'false'];
   const { status, stdout, stderr } = await tryRun(process.execPath, words, { cwd: copy });

@@ -10,9 +10,9 @@ import { printable, printableLines } from '../../protocol/system/printable.mjs';
 export interface JunitCase {
   readonly className: string;
   readonly name: string;
-  /** Why it failed, in lines; absent when it did not. */
+  /** Reason of a failure, in lines; absent when it passed. */
   readonly failure?: string | undefined;
-  /** Why it did not run. */
+  /** Reason why it did not run. */
   readonly skipped?: string | undefined;
 }
 

@@ -14,7 +14,7 @@ export interface Shard {
 
 const COUNT_MAX = 10_000;
 
-/** Says what `--shard` has to be. */
+/** Description of the value of `--shard`. */
 export const SHARD_RULE = `it must be NUMBER/COUNT, such as 2/4, with NUMBER from 1 to COUNT and COUNT at most ${COUNT_MAX}`;
 
 /** Reads `2/4`; undefined when it is no shard. */
@@ -52,7 +52,10 @@ export function takeRange(first: number, size: number, { number, count }: Shard)
   return { first: first + from, size: to - from };
 }
 
-/** What a shard does and leaves to others: `shard 2/4: 25 of 100 seeds, the others have 75`. */
+/**
+ * Work of a shard, and the rest that it leaves to others: `shard 2/4: 25 of 100 seeds, the others
+ * have 75`.
+ */
 export function describeShare(shard: Shard, own: number, all: number, what: string): string {
   return `shard ${writeShard(shard)}: ${own} of ${all} ${what}, the others have ${all - own}`;
 }

@@ -15,13 +15,13 @@ import { Judges } from './judges.ts';
 import { type FabricShape, LocalFabric } from './local-fabric.ts';
 import { CheckError, type Scoreboard } from './scoreboard.ts';
 
-/** What a scenario has to work with. */
+/** Environment of a scenario. */
 export interface FabricFixture {
   readonly board: Scoreboard;
   readonly judges: Judges;
-  /** The subnet as the process has it. */
+  /** The subnet in the view of the process. */
   report(): Promise<FabricReport>;
-  /** Waits until the process's view of the subnet is as wanted. */
+  /** Waits until the process's view of the subnet meets a condition. */
   until(what: string, condition: (report: FabricReport) => boolean): Promise<FabricReport>;
 }
 
@@ -38,11 +38,11 @@ export interface DeviceFixture extends FabricFixture {
 export interface FixtureOptions {
   readonly board: Scoreboard;
   readonly tools: InfinibandTools;
-  /** Folder of what the judges leave. */
+  /** Folder of the output of the judges. */
   readonly folder: string;
 }
 
-/** Ends only what would never end. */
+/** Ends only a wait that would never end. */
 const PATIENCE_MS = 600_000;
 const POLL_MS = 10;
 

@@ -18,7 +18,7 @@ export interface JudgeOptions {
   readonly host?: string;
   /** The folder to run in, in place of a new one. */
   readonly folder?: string;
-  /** Exit statuses that are good; 0 when absent. */
+  /** Exit statuses of success; 0 when absent. */
   readonly statuses?: readonly number[];
 }
 
@@ -37,7 +37,7 @@ export class Judges {
     mkdirSync(folder, { recursive: true });
   }
 
-  /** A new folder, named after what happens in it. */
+  /** A new folder, named after its use. */
   newFolder(name: string): string {
     const folder = join(this.folder, `${++this.#count}-${name.replaceAll(/[^\w.-]+/g, '-')}`);
     mkdirSync(folder, { recursive: true });
@@ -49,7 +49,7 @@ export class Judges {
     return { ...process.env, PORT: `${this.#doorPort}`, SIM_HOST: host, LC_ALL: 'C.UTF-8' };
   }
 
-  /** Runs a command line, `ibnetdiscover -p`. Throws CheckError when it does not end well. */
+  /** Runs a command line, `ibnetdiscover -p`. Throws CheckError when it fails. */
   async run(words: string, { host = this.host, folder, statuses = [0] }: JudgeOptions = {}): Promise<CommandResult> {
     const cwd = folder ?? this.newFolder(words);
     const args = words.split(' ');
@@ -61,7 +61,7 @@ export class Judges {
     throw new CheckError(`${words} on ${host} ${end}; see ${output}\n${lastLines(result.stderr || result.stdout)}`);
   }
 
-  /** Starts opensm on `host`, to go on until it is stopped. */
+  /** Starts opensm on `host`; it runs until it is stopped. */
   startOpensm(host: string, args: readonly string[] = []): Opensm {
     const folder = this.newFolder(`opensm-${host}`);
     return new Opensm(this.tools.launcher, this.environmentOf(host), folder, args);

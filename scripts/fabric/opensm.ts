@@ -10,10 +10,10 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CheckError } from './scoreboard.ts';
 
-/** Ends only what would never end. */
+/** Ends only a wait that would never end. */
 const PATIENCE_MS = 600_000;
 const POLL_MS = 10;
-/** `-d 2` has each line of the log written at once. */
+/** With `-d 2` each line of the log is written at once. */
 const ARGUMENTS = ['-f', 'opensm.log', '-d', '2'];
 
 export class Opensm {
@@ -36,12 +36,12 @@ export class Opensm {
     return existsSync(path) ? readFileSync(path, 'utf8') : '';
   }
 
-  /** Lines of its log that tell of errors. */
+  /** Lines of its log that report errors. */
   get errors(): string[] {
     return this.log.split('\n').filter((line) => /\bERR [0-9A-F]{4}\b/.test(line));
   }
 
-  /** Waits until the log has `pattern`, behind the first `from` characters. */
+  /** Waits until the log has `pattern`, after the first `from` characters. */
   async whenLogged(pattern: RegExp, from = 0): Promise<void> {
     for (const start = performance.now(); !pattern.test(this.log.slice(from)); await delay(POLL_MS)) {
       if (this.#child.exitCode !== null || this.#child.signalCode !== null)
@@ -55,7 +55,7 @@ export class Opensm {
     return this.whenLogged(/SUBNET UP/);
   }
 
-  /** Asks it to end, as an administrator would. */
+  /** Ends it as an administrator would. */
   async stop(): Promise<void> {
     this.#child.kill('SIGTERM');
     await this.#ended;

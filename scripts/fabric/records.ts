@@ -7,7 +7,7 @@
 import type { FabricFixture } from './fabric-fixture.ts';
 import { expect } from './scoreboard.ts';
 
-/** Kinds of records by the names of saquery, and what the answer has at least. */
+/** Kinds of records by the names of saquery, and the least content of the answer. */
 const RECORDS: Readonly<Record<string, RegExp>> = {
   CPI: /Class version/,
   NR: /NodeRecord dump/,

@@ -66,7 +66,7 @@ export const scenarios: readonly Scenario[] = [
 
 let tools: Promise<InfinibandTools> | undefined;
 
-/** Performs the scenario; what the judges print stays in folders below `folder`. */
+/** Performs the scenario; the output of the judges stays in folders below `folder`. */
 export async function perform(scenario: Scenario, board: Scoreboard, folder: string): Promise<void> {
   tools ??= provideInfinibandTools();
   const options = { board, tools: await tools, folder: join(folder, `${scenarios.indexOf(scenario) + 1}`) };

@@ -9,9 +9,9 @@ import { printableLines } from '../../protocol/system/printable.mjs';
 export interface CheckResult {
   readonly name: string;
   readonly seconds: number;
-  /** What a good one says. */
+  /** Message of a passed check. */
   readonly detail?: string | undefined;
-  /** What is wrong; undefined for a good one. */
+  /** Fault; undefined for a passed check. */
   readonly wrong?: string;
 }
 
@@ -24,7 +24,7 @@ export class Scoreboard {
     this.#tell = tell;
   }
 
-  /** Performs a scenario; an error of its own counts as a failure, and the next one goes on. */
+  /** Performs a scenario; an exception counts as a failure, and the next scenario runs. */
   async run(work: () => Promise<void>): Promise<void> {
     const start = performance.now();
     try {
@@ -35,8 +35,8 @@ export class Scoreboard {
   }
 
   /**
-   * Performs a check and tells its result and time. A check fails by an error; what it returns is
-   * told with its name.
+   * Performs a check and tells its result and time. A check fails by an exception; its result is
+   * shown with its name.
    */
   async check(name: string, work: () => Promise<string | undefined> | string | undefined): Promise<boolean> {
     const start = performance.now();
@@ -70,7 +70,7 @@ function print({ name, seconds, detail, wrong }: CheckResult): void {
   );
 }
 
-/** What a check found wrong: one sentence, and further lines. */
+/** Fault that a check found: one sentence, and further lines. */
 export class CheckError extends Error {
   override name = 'CheckError';
 }

@@ -12,7 +12,7 @@ import type { LocalFixture } from './fabric-fixture.ts';
 import type { Opensm } from './opensm.ts';
 import { expect } from './scoreboard.ts';
 
-/** A standby asks for its master twice a second, and takes over after three silences. */
+/** A standby polls its master twice a second, and takes over after three missing answers. */
 const OPTIONS = ['sminfo_polling_timeout 500', 'polling_retry_number 3', ''].join('\n');
 const MASTER = /Entering MASTER state/;
 const STANDBY = /Entering STANDBY state/;

@@ -18,7 +18,7 @@ export function deviceArguments(adapter: AdapterName): string[] {
 }
 
 /**
- * Whether the kernel of such a guest clears memory, as ib_mthca needs it. With mlx5 alone it has
+ * True if the kernel of such a guest clears memory, which ib_mthca needs. With mlx5 alone it has
  * poison in freed memory instead, which shows a device that writes there.
  */
 export function hasClearedMemory(adapters: readonly AdapterName[]): boolean {

@@ -76,7 +76,7 @@ function describeFigures(figures: KeptFigures): string {
   return `## Figures\n\nMedians of three rounds in which the adapters and soft-RoCE take turns in one guest:\n\n${table(head, rows)}`;
 }
 
-/** Tests of pyverbs are many: they are counted by file, and what did not pass is named. */
+/** The many tests of pyverbs are counted by file, and those that did not pass are named. */
 function describeSuite(kept: KeptResults, adapters: readonly AdapterName[], suite: SuiteName): string {
   const names = [...new Set(adapters.flatMap((adapter) => Object.keys(kept[adapter]?.[suite] ?? {})))];
   const textOf = (adapter: AdapterName, name: string): string => kept[adapter]?.[suite]?.[name] ?? '';

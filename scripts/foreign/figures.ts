@@ -7,7 +7,10 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { AdapterName, JudgedAdapter } from './suites.ts';
 
-/** What is measured beside soft-RoCE: an adapter, or a disk in the same guest without a fabric. */
+/**
+ * Subjects of measurements beside soft-RoCE: an adapter, or a disk in the same guest without a
+ * fabric.
+ */
 export type Measured = JudgedAdapter | 'loop';
 
 /** Ratios to soft-RoCE by name of a figure; more is better. */
@@ -16,7 +19,7 @@ export type KeptFigures = Partial<Record<Measured, Record<string, number>>>;
 interface Kind {
   readonly name: string;
   readonly title: string;
-  /** True for a time, of which less is better. */
+  /** True for a time: less is better. */
   readonly isTime: boolean;
   /** None for an adapter that cannot do it. */
   readonly goals: Readonly<Partial<Record<JudgedAdapter, number>>>;
@@ -85,8 +88,8 @@ export function writeFigures(kept: KeptFigures): void {
 }
 
 /**
- * The head and rows of a table, with two columns for each adapter. The last column says what no
- * fabric could exceed in that guest.
+ * The head and rows of a table, with two columns for each adapter. The last column shows the limit
+ * of any fabric in that guest.
  */
 export function tabulateFigures({ loop, ...kept }: KeptFigures): string[][] {
   const adapters = Object.keys(kept) as JudgedAdapter[];

@@ -74,8 +74,8 @@ function groupAdapters(adapters: readonly AdapterName[], suites: readonly SuiteN
 }
 
 /**
- * Runs the suites on the adapters of one guest and keeps what they gave, so that a later fault
- * loses nothing.
+ * Runs the suites on the adapters of one guest and keeps the results, so that a later fault loses
+ * nothing.
  */
 async function runGroup(
   adapters: readonly AdapterName[],
@@ -109,7 +109,7 @@ async function runGroup(
   return { passed, failed: adapters.some(isJudged) ? failed + faults.length : 0 };
 }
 
-/** The results of one of `adapters`, and those of what they are compared with. */
+/** The results of one of `adapters`, and those of its references. */
 function resultsOf(
   adapter: AdapterName,
   adapters: readonly AdapterName[],
@@ -119,7 +119,7 @@ function resultsOf(
   return results.filter(({ name }) => !others.some((other) => name.split('-').includes(other)));
 }
 
-/** What was measured of the adapters, and without a fabric. */
+/** Measurements of the adapters, and without a fabric. */
 function measure(figures: FigureReader, adapters: readonly AdapterName[]): KeptFigures {
   const ratios = ([...adapters, 'loop'] as const).map((name) => [name, figures.ratios(name)] as const);
   return Object.fromEntries(ratios.filter(([, measured]) => Object.keys(measured).length > 0));

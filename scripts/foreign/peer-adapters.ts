@@ -13,13 +13,13 @@ export type Sides<T> = Readonly<Record<'near' | 'far', T>>;
 /** The adapter of a device process, or a file to which QEMU writes all packets of a card. */
 export type PacketSource = { readonly controlPath: string; readonly adapter?: string } | { readonly dump: string };
 
-/** What is served while both guests run. */
+/** Devices that are served while both guests run. */
 export interface ServedPeers {
   /** The vfio-user sockets of each guest. */
   readonly sockets: Sides<readonly string[]>;
   /** Further arguments of QEMU. */
   readonly arguments: Sides<readonly string[]>;
-  /** Where the packets of the near guest can be captured. */
+  /** Place where the packets of the near guest can be captured. */
   readonly packets: PacketSource;
   /** Returns a sentence for each fault of a process. */
   stop(): Promise<string[]>;

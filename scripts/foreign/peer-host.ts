@@ -18,12 +18,12 @@ import { captureFrom, type RemoteCapture } from '../cli/session/remote-capture.t
 import type { PacketSource } from './peer-adapters.ts';
 
 const REQUEST = /^@host (\S+) (capture|read|posts) ?(.*)$/;
-/** There is no tshark: the exit status of a test that is skipped. */
+/** Exit status of a test that is skipped because tshark is absent. */
 const SKIPPED = 4;
 const FAILED = 1;
 /** tshark takes the login of SRP for SDP, and then short RDMA WRITEs; nothing here speaks SDP. */
 const OPTIONS = ['--disable-heuristic', 'sdp_infiniband'];
-/** What a failure says of malformed packets, and of how many. */
+/** Message of a failure about malformed packets, and the largest number that it lists. */
 const SHOWN = ['frame.number', 'frame.protocols', '_ws.col.Info'];
 const MALFORMED_SHOWN = 5;
 /** The file header of pcap. */
@@ -41,7 +41,7 @@ export class PeerHost {
   readonly #directory = makeRunDirectory();
   readonly #forget = onProcessEnd(() => this.#remove());
   #capture: RemoteCapture | undefined;
-  /** Bytes of a dump that were there when the capture began. */
+  /** Bytes of a dump when the capture began. */
   #begin = 0;
 
   constructor(source: PacketSource, answer: (line: string) => void) {
@@ -121,7 +121,7 @@ export class PeerHost {
     this.#capture = undefined;
   }
 
-  /** The packets of QEMU's dump since the capture began, behind the header of the file. */
+  /** The packets of QEMU's dump since the capture began, after the header of the file. */
   #sliceDump(path: string): Buffer {
     if (this.#begin <= HEADER_BYTES) return readFileSync(path);
     const size = statSync(path).size - this.#begin;

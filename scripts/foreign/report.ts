@@ -7,8 +7,8 @@ import { type ForeignResult, type JudgedAdapter, SUITES, type SuiteName } from '
 
 /**
  * Runs `suites` on `adapter`, and a few tests of those in `short`, and adds the results to `t`.
- * Returns them. Files of pyverbs that only skipped when results were kept are left out: to find
- * that out takes a guest a third of its time.
+ * Returns them. Leaves out files of pyverbs that only skipped when results were last kept, because
+ * finding that out takes a third of the time of a guest.
  */
 export async function reportSuites(
   t: Test,

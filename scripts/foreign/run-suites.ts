@@ -15,7 +15,7 @@ import { type AdapterName, type ForeignResult, isJudged, type SuiteName } from '
 
 export interface ForeignRun extends RunFaults {
   readonly results: readonly ForeignResult[];
-  /** The suites that came to their end. */
+  /** The suites that ran to their end. */
   readonly ended: readonly string[];
   readonly seconds: number;
 }

@@ -23,7 +23,7 @@ import { provideVerbsPrograms } from '../../qemu/setup/verbs-programs.ts';
 import { provideAdapterModules } from './adapter-parts.ts';
 import type { AdapterName, ForeignResult } from './suites.ts';
 
-/** What a guest runs. */
+/** Work of a guest. */
 export interface SuiteJob {
   /** The one that the suites use, and further ones of the guest. */
   readonly adapters: readonly AdapterName[];
@@ -46,8 +46,8 @@ export interface SuiteJob {
 const FOLDER = fileURLToPath(new URL('../../guest-tests/foreign', import.meta.url));
 const CASE = '#!/bin/sh\nexec sh /foreign/run.sh\n';
 /**
- * Longest silences: run.sh ends a program that is stuck before, and a guest that does not boot need
- * not cost half an hour.
+ * Longest silences: run.sh ends a stuck program earlier, and a guest that does not boot must not
+ * cost half an hour.
  */
 export const SILENCES = { silenceSeconds: 1800, bootSeconds: BOOT_SECONDS } as const;
 
@@ -88,7 +88,7 @@ export async function packSuites(suiteJob: SuiteJob): Promise<SuiteImage> {
   return { initramfs: await packJob(job), disk: parts.disk };
 }
 
-/** The scripts of a folder, as the guest gets them. */
+/** The scripts of a folder, in the form for the guest. */
 export function suiteFiles(folder: string): GuestFile[] {
   return listFiles(folder).map((name) => ({ path: `/foreign/${name}`, content: { from: join(folder, name) } }));
 }
@@ -106,7 +106,7 @@ export function readResult({ path, ok, skipped, diagnostics, parent, step }: Tes
   return { suite, name: rest.join('/'), verdict, diagnostics, ...(skipped === undefined ? {} : { reason: skipped }) };
 }
 
-/** What went wrong in a run itself, apart from results. */
+/** Faults of a run itself, apart from results. */
 export interface RunFaults {
   /** Faults of the guest's kernel, of the adapter, or of the report. */
   readonly faults: readonly string[];
@@ -115,9 +115,9 @@ export interface RunFaults {
 }
 
 /**
- * Faults of the run, those of others apart; the first complaint of the kernel, a silence and faults
- * of others come with the lines of the log around them. A script that ends with an error has lost
- * results.
+ * Faults of the run, with those of others separate; the first complaint of the kernel, a silence
+ * and faults of others come with the lines of the log around them. A script that ends with an error
+ * has lost results.
  */
 export function judgeSession(
   session: Pick<GuestSession, 'faults' | 'results' | 'logBetween'>,

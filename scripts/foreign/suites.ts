@@ -16,10 +16,10 @@ export type SuiteName = (typeof SUITES)[number];
 
 export const ADAPTERS = ['mlx5', 'mthca', 'rxe', 'vuhca'] as const;
 export type AdapterName = (typeof ADAPTERS)[number];
-/** Soft-RoCE is there to compare with: its failures are not ours. */
+/** Soft-RoCE serves for comparison: its failures are not ours. */
 export type JudgedAdapter = Exclude<AdapterName, 'rxe'>;
 
-/** What the columns of docs/verbs/FOREIGN.md are called. */
+/** Titles of the columns of docs/verbs/FOREIGN.md. */
 export const ADAPTER_TITLES: Readonly<Record<AdapterName, string>> = {
   mlx5: 'mlx5',
   mthca: 'mthca',
@@ -32,13 +32,13 @@ export interface ForeignResult {
   readonly suite: string;
   readonly name: string;
   readonly verdict: 'pass' | 'skip' | 'fail';
-  /** Why it was skipped. */
+  /** Reason why it was skipped. */
   readonly reason?: string;
-  /** What a failed test printed. */
+  /** Output of a failed test. */
   readonly diagnostics: readonly string[];
 }
 
-/** What a suite is, for docs/verbs/FOREIGN.md. */
+/** Description of a suite, for docs/verbs/FOREIGN.md. */
 export const SUITE_TITLES: Readonly<Record<SuiteName, string>> = {
   verbs: 'Examples of libibverbs',
   tools: 'rdma, ip, ethtool, devlink, lspci',
@@ -55,7 +55,7 @@ export const SUITE_TITLES: Readonly<Record<SuiteName, string>> = {
   libraries: 'Two guests: UCX, libfabric, Open MPI',
 };
 
-/** What a suite runs in; suites in the same kind of place share it. */
+/** Place in which a suite runs; suites with the same kind of place share it. */
 export type Place = 'guest' | 'guest with two adapters' | 'two guests';
 
 export function placeOf(suite: SuiteName): Place {
@@ -63,7 +63,7 @@ export function placeOf(suite: SuiteName): Place {
   return PEER_SUITES.some((name) => name === suite) ? 'two guests' : 'guest';
 }
 
-/** The names of an option, with commas between. Throws SetupError for a name that there is not. */
+/** The names of an option, with commas between. Throws SetupError for an unknown name. */
 export function readNames<T extends string>(option: string, text: string, known: readonly T[]): T[] {
   const names = text.split(',');
   const wrong = names.find((name) => !known.some((one) => one === name));

@@ -22,7 +22,7 @@ export async function readFreshRegisters(): Promise<Map<string, string>> {
   const { InProcessMachine } = await import('../../device/rig/machine/machine.ts');
   const { csrRegisters } = await import('../../protocol/layout/gen/registers.gen.ts');
   const port = new InProcessMachine({ memoryBytes: 1 << 20 }).functionAt(0);
-  // The machine turns it on, as software does.
+  // The machine enables the function, as software does.
   port.setBusMaster(false);
   const read = (offset: number): number => port.readRegister(offset, DWORD_BYTES) >>> 0;
   return new Map(csrRegisters.map((register) => [register.name, describe(register, read)]));

@@ -19,7 +19,7 @@ export interface DeclarationGroup {
   readonly declarations: readonly Declaration[];
 }
 
-/** All that the tables can declare in one module; `TableError` messages begin with `what`. */
+/** All declarations of the tables for one module; `TableError` messages begin with `what`. */
 export interface GeneratedModule {
   readonly what: string;
   readonly groups: readonly DeclarationGroup[];

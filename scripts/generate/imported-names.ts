@@ -34,7 +34,7 @@ export class GeneratedImports {
   }
 
   /**
-   * Throws ImportError if a source wants what no table leads to; `modules` are those of `folders`.
+   * Throws ImportError if a source imports a name of no table; `modules` are those of `folders`.
    */
   check(folders: readonly string[], modules: ReadonlyMap<string, GeneratedModule>): void {
     const lines = [...this.#importers]
@@ -55,7 +55,7 @@ export class GeneratedImports {
   }
 }
 
-/** Stands for all names of a module. */
+/** Represents all names of a module. */
 const ALL = '*';
 const MODULE = String.raw`(?<quote>['"])(?<module>\.[^'"]*\.gen\.ts)\k<quote>`;
 /** `import { a, type b } from`, `export { a } from`, `export * from`, `import * as m from`. */

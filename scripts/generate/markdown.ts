@@ -38,7 +38,7 @@ Reset: the hexadecimal value that function 0 of a fresh adapter reads, with the 
 [PROGRAMMING.md](PROGRAMMING.md) lists what a reset leaves.
 `;
 
-/** Values by register name, as the document shows them. */
+/** Values by register name, in the form of the document. */
 export type ResetValues = ReadonlyMap<string, string>;
 
 /** Tables of values and constants that are bits or identities; others are numbers. */

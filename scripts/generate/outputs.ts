@@ -19,7 +19,7 @@ import { constantsModule, valuesModule } from './typescript-values.ts';
 
 /** Tables that are generated into one folder. */
 export interface TableSet {
-  /** Heading of its page of the reference, and where the page goes. */
+  /** Heading and path of its page of the reference. */
   readonly title: string;
   readonly page: string;
   /** Folder of the `.gen.ts` files, relative to the repository. */
@@ -36,7 +36,7 @@ export interface TableSet {
 export interface OutputOptions {
   /** Values of registers for the reference, in place of those in the tables. */
   readonly resets?: ResetValues;
-  /** What the sources import; without it, modules have all that tables lead to. */
+  /** Names that sources import; without them, modules have everything in the tables. */
   readonly imports?: GeneratedImports;
 }
 

@@ -38,7 +38,7 @@ export interface ResolvedField {
 
 /** The element of an array that a field belongs to. */
 export interface ArrayElement {
-  /** Name of the field in the row; that of the field has the index behind it. */
+  /** Name of the field in the row; that of the field has the index after it. */
   readonly name: string;
   readonly index: number;
   readonly count: number;

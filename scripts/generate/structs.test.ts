@@ -114,7 +114,7 @@ function accessorOf(table: StructTable, { name, element }: FieldPlace): string {
   return pascal(table.name) + pascal(element?.name ?? name);
 }
 
-/** Arguments of an accessor behind the view. */
+/** Arguments of an accessor after the view. */
 function argumentsOf({ element }: FieldPlace): number[] {
   return element === undefined ? [BASE] : [BASE, element.index];
 }

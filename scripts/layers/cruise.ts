@@ -25,13 +25,13 @@ const OUTPUT_MAX_BYTES = 64 * 1024 * 1024;
 export interface Violation {
   readonly from: string;
   readonly to: string;
-  /** What is wrong, and what to do. */
+  /** The fault, and its remedy. */
   readonly message: string;
 }
 
 export interface Cruise {
   readonly violations: readonly Violation[];
-  /** For each layer the layers that it does import from. */
+  /** For each layer, the layers from which it imports. */
   readonly used: ReadonlyMap<string, ReadonlySet<string>>;
 }
 

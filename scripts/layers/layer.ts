@@ -7,7 +7,7 @@ export interface Layer {
   /** One line for docs/ARCHITECTURE.md. */
   readonly holds: string;
   /**
-   * Layers that its files may import from, besides their own. All of them stand further up in the
+   * Layers that its files may import from, besides their own. All of them come earlier in the
    * table.
    */
   readonly uses: readonly string[];

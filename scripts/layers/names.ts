@@ -3,8 +3,8 @@
 import type { Layer, Row } from './layer.ts';
 
 /**
- * The layers of a table with the paths that their rows mean. Throws when a name is the end of no
- * path, or of several.
+ * The layers of a table with the paths of their rows. Throws when a name is the end of no path, or
+ * of several.
  */
 export function resolveNames(rows: readonly Row[]): readonly Layer[] {
   const paths = rows.map(({ path }) => path);
@@ -17,7 +17,7 @@ export function resolveNames(rows: readonly Row[]): readonly Layer[] {
   }));
 }
 
-/** The shortest name that means `path` and no other path. */
+/** The shortest name that identifies `path` and no other path. */
 export function shortName(path: string, paths: readonly string[]): string {
   const folders = path.split('/');
   const names = folders.map((_, index) => folders.slice(folders.length - 1 - index).join('/'));

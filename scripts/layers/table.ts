@@ -35,8 +35,8 @@ export function checkTable(layers: readonly Layer[]): string[] {
 }
 
 /**
- * Sentences about wings (folders that hold several layers) whose rows do not stand together: only
- * then do wings have an order, too.
+ * Sentences about wings (folders that hold several layers) whose rows are not adjacent: only
+ * adjacent rows give wings an order, too.
  */
 export function checkWings(layers: readonly Layer[], folder: string): string[] {
   const wings = layers.map(({ path }) => wingOf(path, folder)).filter((wing) => wing !== undefined);
@@ -46,7 +46,9 @@ export function checkWings(layers: readonly Layer[], folder: string): string[] {
     .map((wing) => `the rows of ${wing} do not stand together`);
 }
 
-/** Sentences about uses that the table allows and no file makes: the table must say what is so. */
+/**
+ * Sentences about uses that the table allows and no file makes: the table must match the imports.
+ */
 export function checkUnused(layers: readonly Layer[], used: ReadonlyMap<string, ReadonlySet<string>>): string[] {
   return layers.flatMap(({ path, uses }) =>
     uses
@@ -133,7 +135,7 @@ export function fillIn(document: string, sections: Readonly<Record<string, strin
   }, document);
 }
 
-/** `target` is reached over another node that `from` uses. */
+/** True if `target` is reached through another node that `from` uses. */
 function isImplied(from: string, target: string, uses: ReadonlyMap<string, ReadonlySet<string>>): boolean {
   const reaches = (start: string): boolean =>
     [...(uses.get(start) ?? [])].some((next) => next === target || reaches(next));

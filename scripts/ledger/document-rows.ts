@@ -12,7 +12,7 @@ export interface Evidence {
   readonly tests?: readonly string[];
   /** `suite case` of guest-tests/kernel. */
   readonly guest?: readonly string[];
-  /** Where, how and why the adapter differs. */
+  /** Place, kind and reason of a difference of the adapter. */
   readonly otherwise?: string;
 }
 

@@ -12,7 +12,7 @@ import type { TestOutcome } from './ledger-reader.ts';
 export const DOCUMENTS_PATH = 'docs/DOCUMENTS.md';
 const BEGIN = '<!-- ledger: begin, written by npm run ledger -->';
 const END = '<!-- ledger: end -->';
-/** At most this many files stand in a row for the code. */
+/** Most files of code in a row. */
 const MOST_FILES = 4;
 
 /** A row of a table of the page. */
@@ -39,7 +39,7 @@ export interface DocumentSources {
   readonly guestCases: ReadonlySet<string>;
 }
 
-/** The page with its ledger, and what is wrong with it, in sentences. */
+/** The page with its ledger, and its faults, in sentences. */
 export function writeDocumentLedger(sources: DocumentSources): { page: string; problems: string[] } {
   const { page, evidence } = sources;
   const rows = readRows(page.slice(0, page.indexOf(BEGIN))).filter(({ where }) => where !== '');
@@ -133,7 +133,7 @@ function formatRow(row: Paragraphs, found: Evidence, citations: readonly Citatio
   const [first, last = first] = par.split('-').map(Number);
   const paths = citations
     .filter((place) => place.document === document && place.first <= last && place.last >= first)
-    // The narrowest citation says most.
+    // The narrowest citation is the most specific.
     .sort((a, b) => a.last - a.first - (b.last - b.first))
     .map(({ path }) => `\`${path.replace(/^device\//, '')}\``);
   const code = [...new Set(paths)].slice(0, MOST_FILES).join(', ') || where;

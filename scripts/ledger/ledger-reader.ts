@@ -24,9 +24,9 @@ export interface TestOutcome {
   readonly passed: boolean;
 }
 
-/** What a process says before the tests of each of several files. */
+/** Line of a process before the tests of each of several files. */
 const FILE = new RegExp(`^# ${FILE_MARK} (.*)\n$`);
-/** What tests gave. */
+/** Results of tests. */
 export interface RunResults {
   readonly entries: readonly LedgerEntry[];
   readonly outcomes: readonly TestOutcome[];
@@ -58,7 +58,7 @@ export class LedgerReader {
     this.#parser.write(`${line}\n`);
   }
 
-  /** Ends the output: an outcome without a line behind it counts, too. */
+  /** Ends the output: an outcome without a later line counts, too. */
   finish(): void {
     this.#parser.end();
   }
@@ -80,8 +80,8 @@ export class LedgerReader {
 }
 
 /**
- * What the files `paths` gave in the output of a run of tests, `build/test.tap` for instance. A
- * process may have run several files; it says which one comes.
+ * Results of the files `paths` in the output of a run of tests, for instance `build/test.tap`. A
+ * process that ran several files names each before its tests.
  */
 export function readRun(text: string, paths: readonly string[]): RunResults {
   const readers: LedgerReader[] = [];
@@ -119,7 +119,7 @@ function compareEntries(left: LedgerEntry, right: LedgerEntry): number {
   return order(left.path, right.path) || order(left.statement, right.statement);
 }
 
-/** Annexes come behind the chapters. */
+/** Annexes come after the chapters. */
 function numbersOf(section: string): number[] {
   const numbers = section.replace('A', '').split('.').map(Number);
   return section.startsWith('A') ? [Number.MAX_SAFE_INTEGER, ...numbers] : numbers;

@@ -60,7 +60,7 @@ async function readTests(paths: readonly string[]): Promise<LedgerReader[]> {
   return [...byPath.values()];
 }
 
-/** What `paths` gave in the kept output of runs of tests. */
+/** Results of `paths` in the kept output of runs of tests. */
 function readRuns(runs: readonly string[], paths: readonly string[]): RunResults[] {
   return runs.map((run) => readRun(readFileSync(run, 'utf8'), paths));
 }

@@ -43,7 +43,7 @@ export class DriverEnd {
     return this.#pending === 0;
   }
 
-  /** True when every message that it listens for has come. Throws when one failed. */
+  /** True when every expected message has arrived. Throws when one failed. */
   hasReceived(): boolean {
     this.#awaited -= countGood(this.qp.parts.receiveCq.drain());
     return this.#awaited === 0;

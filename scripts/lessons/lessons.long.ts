@@ -35,7 +35,7 @@ const blindHost: HostPort = {
   raiseVector: () => false,
 };
 
-/** What the page shows at a stop. */
+/** Content of the page at a stop. */
 interface Moment {
   readonly says: string;
   status(name: string): ReturnType<typeof reportAdapter>;
@@ -44,7 +44,7 @@ interface Moment {
   readonly seen: Seen;
 }
 
-/** A claim about a stop: what is so, by a sentence. Absent: it is not so. */
+/** Facts about a stop, by the sentence that claims them; an absent fact makes the claim false. */
 type Claims = Readonly<Record<string, (moment: Moment) => Readonly<Record<string, boolean>>>>;
 
 const made = new Map(lessonEntries.map(({ name }) => [name, makeLesson(name)]));

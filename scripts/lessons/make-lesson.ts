@@ -26,7 +26,7 @@ export const scenes: readonly Scene[] = [
   reroutedTrunk,
 ];
 
-/** Makes the lesson of this name. Throws when its session does not go as it says. */
+/** Makes the lesson of this name. Throws when its session does not match its text. */
 export function makeLesson(name: LessonName): MadeLesson {
   const scene = scenes.find((one) => one.name === name);
   const entry = lessonEntries.find((one) => one.name === name);
@@ -52,7 +52,7 @@ function findStops({ name, plan, makeStops }: Scene, recording: Uint8Array): Pic
   while (more) {
     more = replay.step();
     const seen = new Seen(plan, replay.adapter as Fabric, replay.result.timeNs, !more);
-    // One for each step, so that a step says which stop it is.
+    // One for each step, so that a step identifies its stop.
     if (waiting[0]?.when(seen)) stops.push(makeStop(waiting.shift() as SceneStop, seen, replay.result.steps));
   }
   const { steps, divergence } = replay.result;

@@ -45,9 +45,9 @@ export interface SceneStop {
   readonly title: string;
   readonly adapter: string;
   readonly part: LessonPart;
-  /** The queue pair whose messages are meant. */
+  /** The queue pair whose messages are shown. */
   readonly queuePair?: (seen: Seen) => number;
-  /** Where it is: after the first step, from the stop before on, with which this holds. */
+  /** Condition of its place: after the first step, from the previous stop on, at which it holds. */
   readonly when: (seen: Seen) => boolean;
   /** Its sentences, with numbers of that moment. */
   readonly says: (seen: Seen) => readonly string[];
@@ -60,7 +60,7 @@ export interface Scene {
   /** Units of work per step of the adapters: the fewer, the finer is the time of the lesson. */
   readonly budget: number;
   readonly plan: FabricPlan;
-  /** Plays the session: it is recorded. Throws when it does not go as the lesson says. */
+  /** Plays the session: it is recorded. Throws when it does not match the lesson. */
   readonly play: (stage: RecordedFabric) => void;
   /** Its stops in order; new ones for each search, because conditions may remember. */
   readonly makeStops: () => readonly SceneStop[];

@@ -35,7 +35,7 @@ function deadlineIn(minutes = Number.POSITIVE_INFINITY): number {
   return Date.now() + minutes * 60_000;
 }
 
-/** Tries the mutants of `area`, or of some of its files, and writes what came of it. */
+/** Tries the mutants of `area`, or of some of its files, and writes the results. */
 async function scoreArea(area: Area, options: Options): Promise<void> {
   const { concurrency, force = false, minutes, file, survivors = false, open = false } = options;
   const begin = process.hrtime.bigint();

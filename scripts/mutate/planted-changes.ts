@@ -13,7 +13,7 @@ export interface PlantedChange {
   readonly original: string;
 }
 
-/** What a change replaces, and by what. */
+/** Text that a change replaces, and its replacement. */
 const REPLACEMENTS: readonly (readonly [RegExp, string])[] = [
   [/ === /, ' !== '],
   [/ !== /, ' === '],
@@ -34,7 +34,7 @@ const REPLACEMENTS: readonly (readonly [RegExp, string])[] = [
   [/\breturn false\b/, 'return true'],
   [/\breturn 0;/, 'return 1;'],
 ];
-/** Comments, imports, types, texts, and what only logs. */
+/** Comments, imports, types, texts, and code that only logs. */
 const LEFT_OUT = /^\s*(\/?\*|\/\/|import|export type|type |readonly|#|\*)|[`'"]|=>.*=>|pr_|dev_|throw|WARN/;
 
 /** A change of `text`, the content of `file`; undefined when no line can be changed. */

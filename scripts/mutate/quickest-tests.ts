@@ -9,7 +9,7 @@
 export type Coverage = Record<string, Record<string, number>>;
 
 /**
- * Removes from `coverage` what goes beyond `budget` milliseconds for a mutant; its quickest test
+ * Removes from `coverage` the tests beyond `budget` milliseconds for a mutant; its quickest test
  * always stays. `times` has milliseconds by the id of the test.
  */
 export function keepQuickest(coverage: Coverage, times: Readonly<Record<string, number>>, budget: number): void {

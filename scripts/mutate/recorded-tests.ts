@@ -24,7 +24,7 @@ export interface RecordedTest {
 const SEED = /seed (\d+)$/;
 const MOST_SEEDS = 3;
 
-/** A mutant that keeps the adapter busy for ever fails its test soon. */
+/** A mutant that keeps the adapter busy forever soon fails its test. */
 const MACHINE = 'device/rig/machine/machine.ts';
 const STEPS_UNTIL_IDLE = 4000;
 

@@ -35,7 +35,7 @@ export function readSurvivors(): Record<string, Survivor[]> {
   return JSON.parse(readFileSync(SURVIVORS, 'utf8'));
 }
 
-/** What came of the mutants of one file. */
+/** Results of the mutants of one file. */
 export interface FileResult {
   readonly area: string;
   readonly path: string;
@@ -72,7 +72,7 @@ export function keepFile({ area: name, path, score, survivors: found }: FileResu
   writeJson(SURVIVORS, inOrder(names, survivors));
 }
 
-/** Writes which survivors of one file of `area` have been tried again and are killed now. */
+/** Removes the survivors of one file of `area` that were tried again and are now killed. */
 export function writeKills(area: Area, path: string, outcomes: readonly MutantOutcome[]): void {
   const [scores, survivors] = [readScores(), readSurvivors()];
   const known = survivors[area.name] ?? [];

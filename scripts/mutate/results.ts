@@ -54,10 +54,10 @@ const UNNOTICED = ['Survived', 'NoCoverage'];
 
 export const isKilled = ({ status }: MutantOutcome): boolean => NOTICED.includes(status);
 export const hasSurvived = ({ status }: MutantOutcome): boolean => UNNOTICED.includes(status);
-/** Whether there was no time to try the mutant. */
+/** True if there was no time to try the mutant. */
 export const wasLate = ({ status }: MutantOutcome): boolean => status === 'RuntimeError';
 
-/** The survivor that `outcome` is, with the reason of the same one in `known`. */
+/** The survivor of `outcome`, with the reason of the same one in `known`. */
 export function describeSurvivor(outcome: MutantOutcome, source: string, known: readonly Survivor[]): Survivor {
   const { start, end } = outcome.location;
   const lines = source.split('\n');
@@ -90,7 +90,7 @@ export function addScores(scores: readonly Score[]): Score {
   };
 }
 
-/** What survives of `outcomes`, with the reasons in `known`. */
+/** Survivors among `outcomes`, with the reasons in `known`. */
 export function listSurvivors(outcomes: readonly MutantOutcome[], known: readonly Survivor[]): Survivor[] {
   return outcomes
     .filter(hasSurvived)

@@ -28,9 +28,9 @@ export interface RunOptions {
   readonly keep: boolean;
   /** Milliseconds since 1970 from which no mutant is tried any more. */
   readonly deadline: number;
-  /** Tries all mutants again, also those whose result is known. */
+  /** Tries all mutants again, even those with a known result. */
   readonly force: boolean;
-  /** Tries these only; the others count as having had no time. */
+  /** Tries only these; the others count as not tried for lack of time. */
   readonly only?: readonly SurvivorName[];
 }
 

@@ -22,7 +22,7 @@ interface Options {
   readonly list?: boolean;
 }
 
-/** An area: where changes are drawn, and tests of the quick tier that stand near it. */
+/** An area: the sources of changes, and tests of the quick tier near it. */
 interface SampleArea {
   readonly sources: string;
   /** Beginnings of paths; the area itself when absent. */
@@ -91,7 +91,7 @@ function draw(random: Random, folder: string): PlantedChange {
 function makeCopy(): string {
   const copy = join(mkdtempSync(join(tmpdir(), 'vuhca-sample-')), 'copy');
   git('worktree', 'add', '--detach', copy);
-  // Behind a link the packages would be outside the copy; bootstrap.mjs builds tap for it.
+  // Through a link the packages would be outside the copy; bootstrap.mjs builds tap for it.
   spawnSync('cp', ['-a', join(ROOT, 'node_modules'), join(copy, 'node_modules')]);
   process.stdout.write('running the quick tier without a change ...\n');
   if (!passes(copy, [])) throw new SetupError(`tests in ${copy} fail without a change; run npm test there.`);
@@ -120,7 +120,7 @@ function listTests(copy: string, folder: string): string[] {
     .map((path) => join(folder, path));
 }
 
-/** Whether `npm test` with these words passes in the copy. */
+/** True if `npm test` with these words passes in the copy. */
 function passes(copy: string, words: readonly string[]): boolean {
   const command = ['scripts/bootstrap.mjs', '--tests', 'scripts/test-runner/main.ts', ...words];
   const { status } = spawnSync(process.execPath, command, { cwd: copy, stdio: 'ignore' });

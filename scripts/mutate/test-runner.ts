@@ -37,7 +37,10 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TIMES = 'test-times.json';
 /** How often each test reaches each mutant. */
 const REACHED = 'test-coverage.json';
-/** Stryker's: a mutant in a loop is reached so many times as often as the code without it. */
+/**
+ * Stryker's limit: a mutant in a loop may be reached this many times as often as the code without
+ * it.
+ */
 const HIT_FACTOR = 100;
 
 class InProcessRunner implements TestRunner {

@@ -12,7 +12,7 @@ export interface Call {
 }
 
 /**
- * The call that `words` behind `npm run NAME --` make. Prints the list of programs and ends the
+ * The call made by `words` after `npm run NAME --`. Prints the list of programs and ends the
  * process for `--help`. Throws UsageError.
  */
 export function choose(name: string, group: Group, words: readonly string[]): Call {

@@ -10,7 +10,7 @@ export interface Choice {
   readonly purpose: string;
   /** From the root of the repository. */
   readonly file: string;
-  /** Words in front of those that the user gives. */
+  /** Words before those of the user. */
   readonly words?: readonly string[];
 }
 

@@ -16,7 +16,7 @@ await runEntry(async () => {
   const [name, ...words] = process.argv.slice(2);
   call = choose(name, groups[name], words);
 });
-// What the program throws is its own to report.
+// The program itself reports its exceptions.
 if (call !== undefined) {
   const path = join(ROOT, call.file);
   process.argv = [process.execPath, path, ...call.words];

@@ -18,14 +18,14 @@ t.setTimeout(0);
 
 type Said = Promise<{ stdout: string; stderr: string }>;
 
-/** Calls `npm run --silent`: npm's own lines would stand before the help. */
+/** Calls `npm run --silent`: npm's own lines would come before the help. */
 function callNpm(...words: string[]): Said {
   return promisify(execFile)('npm', ['run', '--silent', ...words], { cwd: ROOT });
 }
 
 const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 
-/** The command of a script, with the words behind it. */
+/** The command of a script, followed by the words. */
 function callScript(name: string, ...words: string[]): Said {
   return promisify(execFile)('sh', ['-c', `exec ${scripts[name]} "$@"`, name, ...words], { cwd: ROOT });
 }

@@ -13,9 +13,9 @@ import { type Group, groups } from './groups.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MOST_SCRIPTS = 25;
-/** An old name: the script and the words that it stands for. */
+/** An old name, with its script and words. */
 const RENAMED = /^node scripts\/npm\/renamed\.mjs (\S+)(?: (\S+))?/;
-/** Documents that tell of names of the past. */
+/** Documents that mention names of the past. */
 const HISTORIES = ['docs/CHANGELOG.md', 'docs/STATUS.md'];
 
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {

@@ -74,8 +74,8 @@ function listInstalled(): string[] {
 }
 
 /**
- * Runs a program in the folder that serves a device, and says so with `ready` on standard output or
- * error. Calls `use` with all that it said, then asks it to end; returns its exit status.
+ * Runs a program in the folder that serves a device, and prints `ready` on standard output or
+ * error. Calls `use` with its output, then ends it by a signal; returns its exit status.
  */
 async function serve(
   command: readonly string[],

@@ -14,7 +14,7 @@ export interface OverloadCase {
   readonly name: string;
   readonly ok: boolean;
   readonly skipped: string | undefined;
-  /** What the case says of itself. */
+  /** Notes of the case. */
   readonly notes: readonly string[];
 }
 

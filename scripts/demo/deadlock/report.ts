@@ -34,7 +34,7 @@ export interface DeadlockRun {
 }
 
 /**
- * Rings queue pairs one after the other while the adapter runs; then an hour passes. Throws when a
+ * Rings queue pairs one after another while the adapter runs; then an hour passes. Throws when a
  * command is executed twice or out of order.
  */
 function runDeadlock(seed: number, policy: OverflowPolicy, name: string, paceNs: number): DeadlockRun {

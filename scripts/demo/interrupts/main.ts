@@ -71,7 +71,7 @@ await runEntry(async () => {
   process.exitCode = 1;
 });
 
-/** Why the measurement does not show the saving of interrupts, or undefined. */
+/** Reason why the measurement does not show the saving of interrupts, or undefined. */
 function findObjection(figures: readonly InterruptFigure[]): string | undefined {
   const judged = figures.filter(({ rate }) => rate === JUDGED_LOAD);
   const [each, polled] = [PLAIN, FULL].map((wanted) => judged.find(({ way }) => way === wanted) as InterruptFigure);

@@ -95,7 +95,7 @@ export function drawFigures(samples: readonly InterruptSample[]): Promise<string
   });
 }
 
-/** The finding: how many interrupts are saved. */
+/** The finding: the number of interrupts saved. */
 function describeSaving(samples: readonly InterruptSample[]): string {
   const rate = findHeaviest(samples);
   const saved = 1 - (compareWays(samples, rate, FULL, PLAIN)?.interrupts ?? 1);
@@ -103,7 +103,7 @@ function describeSaving(samples: readonly InterruptSample[]): string {
   return `Timers and summary bytes save ${Math.floor(1000 * saved) / 10} % of the interrupts ${atLoad(rate)}`;
 }
 
-/** What polling costs, or gains, in processor time, in latency and in throughput. */
+/** Cost or gain of polling in processor time, in latency and in throughput. */
 function describeCost(samples: readonly InterruptSample[], figures: readonly InterruptFigure[]): string[] {
   const rate = findHeaviest(samples);
   const ratios = compareWays(samples, rate, FULL, PLAIN);
@@ -119,7 +119,7 @@ function describeCost(samples: readonly InterruptSample[], figures: readonly Int
   ];
 }
 
-/** What each part adds, when the parts were measured apart. */
+/** Effect of each part, when the parts were measured separately. */
 function describeParts(figures: readonly InterruptFigure[]): readonly string[] {
   const ways = waysOf(figures);
   if (ways.length <= 2) return [];

@@ -7,8 +7,8 @@ import { median } from '../../bench/statistics.ts';
 import { table } from '../../console/table.ts';
 
 /**
- * Ways to serve events, each with one part more of what the document adds. The driver polls under
- * load only. Indexes are the numbers of guest-tests/interrupts/interrupts_main.c.
+ * Ways to serve events, each with one further part of the document's mechanism. The driver polls
+ * under load only. Indexes are the numbers of guest-tests/interrupts/interrupts_main.c.
  */
 export const WAYS = ['each', 'merged', 'polling', 'timers', 'bytes'] as const;
 export type Way = (typeof WAYS)[number];
@@ -40,7 +40,7 @@ export interface GuestCount {
   readonly polledInterrupts: number;
   /** Interrupts that the adapter raised because a poll was late. */
   readonly late: number;
-  /** Stores that asked the adapter for the next event of a CQ. */
+  /** Stores that requested the next event of a CQ. */
   readonly notifies: number;
   /** Those of completion handlers; the others are of CQs that polls begin or cease to look at. */
   readonly asked: number;
@@ -126,7 +126,7 @@ export function formatFigures(figures: readonly InterruptFigure[]): string {
 /** One way next to another one at a load: ratios. */
 export interface Comparison {
   readonly interrupts: number;
-  /** Processor time of a completion; the least and the most of the rounds. */
+  /** Processor time of a completion; the minimum and the maximum of the rounds. */
   readonly busy: number;
   readonly leastBusy: number;
   readonly mostBusy: number;

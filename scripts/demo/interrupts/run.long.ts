@@ -13,7 +13,7 @@ const BUSY = 8000;
 const SATURATED = 0;
 /** As in guest-tests/interrupts/interrupts_queues.h. */
 const QUEUES = 8;
-/** A CQ that polls look at is armed after so many polls in vain (vuhca_eq_kept.c). */
+/** A CQ that polls look at is armed after this many polls in vain (vuhca_eq_kept.c). */
 const POLLS_IN_VAIN = 8;
 /** Interrupts on their way, in QEMU and in the guest, when something begins. */
 const UNDER_WAY = 2;
@@ -56,7 +56,7 @@ function checkInterrupts(t: Test, sample: InterruptSample): void {
   t.ok(interrupts > 0 && interrupts <= completions + UNDER_WAY, describe(sample));
 }
 
-/** While the queue is polled, nothing interrupts and no busy CQ is asked for an event. */
+/** While the queue is polled, nothing interrupts and no busy CQ is armed. */
 function checkPolls(t: Test, sample: InterruptSample): void {
   const { polls, switches, late, polledInterrupts, askedPolled, notifies, asked } = sample;
   t.ok(polledInterrupts <= late + UNDER_WAY * (switches + 1), describe(sample));

@@ -16,9 +16,9 @@ import { type GuestCount, type InterruptSample, WAYS, wayNames } from './report.
 export interface InterruptRunOptions {
   /** Completions per second; 0 is saturation. */
   readonly loads: readonly number[];
-  /** How long each load is measured in each way. */
+  /** Time for which each load is measured in each way. */
   readonly measuredMs: number;
-  /** How often all loads run, all ways in turn. */
+  /** Number of rounds of all loads, each in all ways in turn. */
   readonly rounds: number;
   /** Options of the adapter, as words for `vuhca device`. */
   readonly adapter?: readonly string[];

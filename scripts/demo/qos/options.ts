@@ -18,11 +18,11 @@ export interface DemoOptions extends AdapterWords {
   readonly seconds: number;
   /** Absolute path of the plot. */
   readonly output: string;
-  /** Where the figures of the plot go, as JSON. */
+  /** File for the figures of the plot, as JSON. */
   readonly data?: string | undefined;
 }
 
-/** A guest that is silent for a minute is taken to hang, and guests are silent during a phase. */
+/** A guest that is silent for a minute counts as hung, and guests are silent during a phase. */
 const LONGEST_SECONDS = 50;
 const DEFAULT_SECONDS = 4;
 const DEFAULT_OUTPUT = 'build/demo/qos.svg';

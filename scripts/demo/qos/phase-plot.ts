@@ -25,7 +25,7 @@ const GUARANTEED = 'guaranteed';
 const FLOODING = 'level 0, which floods';
 const WITHIN = 'level 1, within its guarantee';
 
-/** A point of a line; `kind` decides how the line is dashed. */
+/** A point of a line; `kind` decides the dashes of the line. */
 interface Row {
   readonly phase: string;
   readonly guest: string;
@@ -154,7 +154,7 @@ function drawLevel({ samples }: PhaseResult, kind: string, value: number) {
   return [samples[0], samples[samples.length - 1]].map(({ timeNs }) => ({ timeNs, kind, value }));
 }
 
-/** No points where an active guest had nothing waiting. */
+/** No points while an active guest had no waiting commands. */
 function readShares({ samples, active }: PhaseResult, number: number) {
   const shares: { timeNs: number; kind: string; value: number }[] = [];
   let from = 0;

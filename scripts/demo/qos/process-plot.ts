@@ -51,7 +51,7 @@ export function drawProcesses(phases: readonly MeasuredPhase[], messageBytes: nu
   });
 }
 
-/** One sentence without a full stop: the shares, or which claim does not hold. */
+/** One sentence without a full stop: the shares, or the claim that does not hold. */
 export function describeFinding(phases: readonly MeasuredPhase[]): string {
   const failed = judgeProcesses(phases).find(({ outcome }) => outcome !== 'holds');
   if (failed?.outcome === 'broken') return `Not so: ${failed.claim}`;
@@ -87,7 +87,7 @@ function drawRow(
   });
 }
 
-/** No points where a process had nothing under way. */
+/** No points while a process had no commands in flight. */
 function readRates({ name, samples }: MeasuredPhase, messageBytes: number): Row[] {
   const rows: Row[] = [];
   let from = 0;

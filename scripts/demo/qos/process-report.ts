@@ -12,7 +12,7 @@ const HEADER = [
 ];
 const LEFT_COLUMNS = 3;
 
-/** A line for each phase and process, and what the columns are. */
+/** A line for each phase and process, and a legend of the columns. */
 export function formatProcesses(phases: readonly MeasuredPhase[], messageBytes: number): string {
   const rows = phases.flatMap((phase) => {
     const { tenants, levels, collected } = summarisePhase(phase);

@@ -11,15 +11,15 @@ import type { Finding } from '../../../guest-tests/shares/judge.ts';
 const NS_PER_S = 1e9;
 /** Sequence numbers of commands are counted modulo this. */
 const SEQUENCES = 0x10000;
-/** Nothing is known of a longer time between two samples of a busy machine. */
+/** A longer gap between two samples of a busy machine tells nothing. */
 const LONGEST_INTERVAL_NS = 0.5 * NS_PER_S;
-/** How far a share may be from that of the weights. */
+/** Largest deviation of a share from that of the weights. */
 const TOLERANCE = 0.05;
-/** The least part of a phase in which both processes must have had commands under way. */
+/** The smallest part of a phase in which both processes must have had commands in flight. */
 const LEAST_CONTESTED = 0.5;
 const LEVELS = [0, 1] as const;
 
-/** The processes, and how each one's level is chosen. */
+/** The processes, and the choice of the level of each. */
 export const TENANTS = ['ib_write_bw', 'flood'] as const;
 /** Launches, and quanta of packets, per turn of the only lane of each level. */
 export const WEIGHTS = [1, 3] as const;
@@ -117,7 +117,7 @@ export interface TenantResult {
 
 export interface PhaseSummary {
   readonly tenants: readonly TenantResult[];
-  /** The part of the time in which both had commands under way. */
+  /** The part of the time in which both had commands in flight. */
   readonly contested: number;
   /** By level: mean of the PCBs in use, PCBs refused, commands launched. */
   readonly levels: readonly { readonly pcbs: number; readonly refused: number; readonly launched: number }[];

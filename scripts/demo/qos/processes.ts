@@ -39,11 +39,11 @@ const MESSAGE_BYTES = 2 ** 20;
 /** Both processes together need fewer PCBs than there are: each command can be collected. */
 const DEPTH = 32;
 const SAMPLE_MS = 100;
-/** Fewer WRITEs of both are too coarse for a share. */
+/** Fewer WRITEs of both are too few to measure a share. */
 const MESSAGES_MIN = 200;
 const NS_PER_S = 1e9;
 const SILENCE_SECONDS = 600;
-/** Bound of what a busy machine may delay: only what would never come needs it. */
+/** Bound of waits that a busy machine may delay; it ends only waits that would never end. */
 const WAIT_BOUND_MS = 240_000;
 /** A lane for each level. */
 const DIVISION = ['function', '0', 'lanes=0-1', 'level', '0', 'lanes=0', 'level', '1', 'lanes=1'];
@@ -84,7 +84,9 @@ export async function runProcesses({ seconds, output, words }: DemoOptions): Pro
   return findings.every(({ outcome }) => outcome === 'holds');
 }
 
-/** Answers the guest, whose script starts the processes of each phase and has it measured. */
+/**
+ * Answers the guest, whose script starts the processes of each phase and requests its measurement.
+ */
 class Measurement {
   readonly phases: MeasuredPhase[] = [];
   client: ControlClient | undefined = undefined;
@@ -137,7 +139,7 @@ class Measurement {
   }
 }
 
-/** Whether both processes have completed something. */
+/** True if both processes have completed WRITEs. */
 function hasMoved(before: ProcessSample, after: ProcessSample): boolean {
   return after.tenants.every(({ completed }, at) => completed !== before.tenants[at].completed);
 }

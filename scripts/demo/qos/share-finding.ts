@@ -11,7 +11,7 @@ export interface GuestShare {
   /** Its part of all commands, and the part that its lanes guarantee: 0 when idle, 1 when alone. */
   readonly share: number;
   readonly guaranteed: number;
-  /** Whether the share is as good as the guarantee; undefined when that cannot be judged. */
+  /** True if the share reaches the guarantee; undefined when that cannot be judged. */
   readonly isMet: boolean | undefined;
 }
 

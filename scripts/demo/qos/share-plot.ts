@@ -15,7 +15,9 @@ const WIDTH = 560;
 const BAR_STEP = 26;
 const BAR_HEIGHT = 17;
 const LABEL_DISTANCE = 7;
-/** How far below its guarantee a share may be over simulated time, as in the test of shares. */
+/**
+ * Margin below its guarantee that a share may have over simulated time, as in the test of shares.
+ */
 const TOLERANCE = 0.01;
 const NAMES = GUESTS.map(({ name }) => name);
 const MARK = 'guaranteed by its lanes';

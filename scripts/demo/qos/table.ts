@@ -21,7 +21,7 @@ const LEGEND = `Measured in the adapter, through its control socket. Each QEMU g
 service     part of all commands launched while every active guest had some waiting
 by lanes    the part that its lanes, with their weights, guarantee among the active guests
 PCBs used, credits (execution credits)    means over the samples
-refused     copies that found no PCB and go by doorbell
+refused     copies that found no PCB; a doorbell replaces each
 shared      the most credits used that belong to no lane
 completion  completion credits, mean over the samples
 by doorbell part of the commands of both levels that came by doorbell`;

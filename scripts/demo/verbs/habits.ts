@@ -6,7 +6,7 @@
 import { table } from '../../console/table.ts';
 import { ADAPTER_TITLES, type AdapterName } from '../../foreign/suites.ts';
 
-/** Names of guest-tests/foreign/habits.py, and what is tried (docs/verbs/ROCE-HABITS.md). */
+/** Names of guest-tests/foreign/habits.py, and the trials (docs/verbs/ROCE-HABITS.md). */
 export const HABITS: readonly (readonly [name: string, habit: string, instead: string])[] = [
   ['destination', 'a destination by GID only, LID 0', 'the LID of the destination'],
   ['route', 'a GRH within the subnet', 'no GRH: the LID is enough'],
@@ -27,7 +27,7 @@ export class HabitReader {
     if (result !== undefined) this.#results.set(`${name} ${way} ${adapter}`, result);
   }
 
-  /** A row for each way, in pairs: the habit, and what to do instead. */
+  /** A row for each way, in pairs: the habit, and its replacement. */
   format(adapters: readonly AdapterName[]): string {
     const row = (name: string, way: string, title: string): string[] => [
       way === 'habit' ? title : `  instead: ${title}`,

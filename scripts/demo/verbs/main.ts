@@ -27,7 +27,7 @@ interface Options {
 }
 
 const COMPARED: readonly AdapterName[] = ['vuhca', 'mthca', 'rxe'];
-/** Lines of the report that say how far it is. */
+/** Lines of the report that show progress. */
 const PROGRESS = /^# (comparing|trying) /;
 const started = performance.now();
 

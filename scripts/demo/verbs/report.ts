@@ -49,7 +49,7 @@ const STREAM_ROWS: readonly (readonly [name: string, title: string])[] = [
 ];
 const RUNG = 'vuhca, all doorbells';
 
-/** What messages of 64 bytes cost a process that posts them in bursts. */
+/** Cost of messages of 64 bytes to a process that posts them in bursts. */
 export function formatStream(figures: FigureReader, adapters: readonly AdapterName[]): string {
   const show = (value: number | undefined): string => value?.toPrecision(3) ?? '-';
   const rows = STREAM_ROWS.map(([name, title]) => [
@@ -70,7 +70,7 @@ const PAIR_ROWS: readonly (readonly [name: string, title: string, goal: string])
   ['pairs-ratio', 'times as long, median of rounds', 'at most 1.2'],
 ];
 
-/** What a message costs a process with 1,000 connected queue pairs. */
+/** Cost of a message to a process with 1,000 connected queue pairs. */
 export function formatPairs(figures: FigureReader, adapters: readonly AdapterName[]): string {
   const rows = PAIR_ROWS.map(([name, title, goal]) => [
     title,

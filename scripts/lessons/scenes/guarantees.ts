@@ -18,7 +18,7 @@ const LEVEL_ONE_PAGES = 32;
 const LEVEL_LANES = [0b0001, 0b1110] as const;
 const LANES = 0b1111;
 const QUIET_LANE = 0;
-/** Time that a command spends in the pipeline; it holds buffer and credit so long. */
+/** Time that a command spends in the pipeline, during which it holds buffer and credit. */
 const PIPELINE_NS = 2000;
 const STEP_NS = 100;
 const FLOOD = { queuePairs: 12, rounds: 20 } as const;

@@ -25,7 +25,10 @@ const PHASES = [
 const FULL_LOAD = 10;
 const QUIET = PHASES[0].completions;
 
-/** The driver of the event queue: an interrupt wakes it, and it serves CQs until none has news. */
+/**
+ * The driver of the event queue: an interrupt wakes it, and it serves CQs until none has new
+ * completions.
+ */
 class Handler {
   /** Time of its next act; Infinity while it waits for an interrupt. */
   atNs = Number.POSITIVE_INFINITY;
@@ -37,7 +40,7 @@ class Handler {
     this.#fixture = fixture;
   }
 
-  /** Sees whether an interrupt has come. One that comes while it works tells it nothing. */
+  /** Checks whether an interrupt has come. One that comes while it works has no effect. */
   listen(nowNs: number): void {
     const { interrupts } = this.#fixture;
     if (interrupts > this.#interrupts && this.atNs === Number.POSITIVE_INFINITY) this.atNs = nowNs + WAKE_NS;

@@ -75,7 +75,7 @@ function play({ machine, built }: RecordedFabric): void {
   talk();
 }
 
-/** The way from the leaf to the other adapter, and what the connection has sent. */
+/** The route from the leaf to the other adapter, and the packets that the connection has sent. */
 function look(seen: Seen) {
   const leaf = seen.switch(LEAF);
   const { lid } = seen.adapter(`a${TO + 1}`).ports[0];
@@ -84,7 +84,7 @@ function look(seen: Seen) {
   return { leaf, lid, port, timeouts, received: seen.adapter(`a${TO + 1}`).ports[0].receivePackets };
 }
 
-/** The spine that a port of the leaf has a cable to. */
+/** The spine to which a port of the leaf is cabled. */
 function spineAt(port: number): string {
   const [, other = ''] = plan.links.find(({ ports }) => ports[0] === `${LEAF}:${port}`)?.ports ?? [];
   return other.split(':')[0];

@@ -9,7 +9,7 @@ import { dirname, join, relative } from 'node:path';
 import type { Test } from 'tap';
 import { ROOT, TSC } from './packed-package.ts';
 
-/** What the commands of users begin with; every other file is there because these import it. */
+/** Entry files of the commands of users; every other file is there because these import it. */
 const ENTRIES = ['scripts/cli/main.ts', 'protocol/vfio-user/examples/edu.ts', 'protocol/vfio-user/client/index.ts'];
 const IMPORTED_PACKAGE = /^(?:import .*|} )from '((?!node:)[^.'][^']*)';$|\bimport\('((?!node:)[^.'][^']*)'\)/gm;
 

@@ -19,7 +19,7 @@ export class PackedPackage {
   /** The files in the archive, relative to its root. */
   readonly files: readonly string[];
 
-  /** Packs the package. Throws with what npm says when it cannot. */
+  /** Packs the package. Throws with npm's message on failure. */
   constructor(folder: string) {
     this.folder = folder;
     const { status, stderr } = this.run('npm', 'pack', ROOT, '--silent', '--pack-destination', folder);

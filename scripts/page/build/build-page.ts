@@ -36,7 +36,7 @@ export async function providePage(): Promise<Page> {
   return existsSync(BOOTSTRAP) ? buildPage() : readPage(PACKED);
 }
 
-/** Writes the page into a folder, which is made when it is not there. */
+/** Writes the page into a folder, which is made if absent. */
 export function writePage(page: Page, folder: string): void {
   mkdirSync(folder, { recursive: true });
   for (const [path, { bytes }] of page) writeFileSync(join(folder, path === '/' ? 'index.html' : path), bytes);

@@ -25,10 +25,10 @@ import {
 /** The parameters of a request; lists are written with commas. */
 type Parameters = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
-/** What a stream tells. */
+/** Events of a stream. */
 export interface StreamListener {
   onState(state: ViewState): void;
-  /** The process is gone, as the sentence says. */
+  /** The process is gone, for the reason in the sentence. */
   onEnded(sentence: string): void;
   /** The server cannot be reached; the browser tries again. */
   onLost(): void;
@@ -99,7 +99,7 @@ async function read<Answer>(response: Response): Promise<Answer> {
   throw new Error((answer as ViewError).error);
 }
 
-/** A page whose own address names a lesson is about that lesson. */
+/** A page whose own address names a lesson shows that lesson. */
 function addressOf(path: string, parameters: Parameters): string {
   const lesson = new URLSearchParams(location.search).get(LESSON_PARAMETER) ?? undefined;
   const given = Object.entries({ ...parameters, [LESSON_PARAMETER]: lesson }).flatMap(([name, value]) =>

@@ -15,7 +15,7 @@ export function findChangedParts(before: ViewState, now: ViewState, { links }: F
   return new Set([...nodes, ...ofLinks]);
 }
 
-/** What each port is, as a text. */
+/** State of each port, as a text. */
 function describePorts({ fabric }: ViewState): Map<string, string> {
   return new Map(
     fabric.nodes.flatMap(({ name, ports }) => ports.map((port) => [`${name}:${port.number}`, describePort(port)])),

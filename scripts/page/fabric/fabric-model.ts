@@ -9,7 +9,7 @@ import { gigabitsOf } from '../../picture/link-rate.ts';
 export type FabricNode = ViewState['fabric']['nodes'][number];
 export type FabricPort = FabricNode['ports'][number];
 
-/** What has crossed a direction of a link. */
+/** Traffic of one direction of a link. */
 export interface Load {
   readonly bitsPerSecond: number;
   /** Part of the signalling rate, 0 to 1. */
@@ -21,7 +21,7 @@ export interface LinkSide {
   /** `NAME:PORT` */
   readonly name: string;
   readonly port: FabricPort | undefined;
-  /** What the port sends; undefined while no time has passed. */
+  /** Traffic that the port sends; undefined while no time has passed. */
   readonly load: Load | undefined;
 }
 
@@ -54,7 +54,7 @@ const BITS = 8;
 const BITS_PER_GIGABIT = 1e9;
 const OUTSIDE = /^elsewhere /;
 
-/** `before`: an earlier state, from which the load is reckoned. */
+/** `before`: an earlier state, from which the load is computed. */
 export function modelFabric(state: ViewState, before: ViewState | undefined, layout: FabricLayout): FabricModel {
   const ports = portsOf(state);
   const earlier = before === undefined || before === state ? undefined : portsOf(before);
@@ -132,7 +132,7 @@ function portsOf({ fabric }: ViewState): Map<string, FabricPort> {
 function loadOf(port: FabricPort | undefined, before: FabricPort | undefined, seconds: number): Load | undefined {
   if (port?.link === undefined || before?.link === undefined || seconds <= 0) return undefined;
   const bits = (port.link.sentBytes - before.link.sentBytes) * BITS;
-  // Counters begin again with a reset.
+  // Counters restart after a reset.
   if (bits < 0) return undefined;
   const bitsPerSecond = bits / seconds;
   const rate = gigabitsOf(port.link.width, port.link.speed) * BITS_PER_GIGABIT;

@@ -28,10 +28,10 @@ export interface FabricPictureProps {
 
 const LINE_WIDTH = 1.6;
 const USED_WIDTH = 7;
-/** From where on a title has its numbers below it. */
+/** Width from which a title has its numbers below it. */
 const READABLE_SCALE = 0.45;
 const TEXT_X = 9;
-/** Management alone makes no link busy. */
+/** Load below which a link is idle: management alone makes no link busy. */
 export const LEAST_LOAD = 0.001;
 
 export function FabricPicture(props: FabricPictureProps) {

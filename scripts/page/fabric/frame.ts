@@ -17,12 +17,12 @@ export interface Frame {
 }
 
 const LARGEST = 4;
-/** Smaller than the whole picture makes no sense. */
+/** Least scale: a picture is never smaller than the window. */
 const SMALLEST_OF_FIT = 0.8;
 const MARGIN = 12;
 /** Small pictures are not blown up. */
 const LARGEST_FIT = 1.4;
-/** So much of the picture stays in the window. */
+/** Part of the picture that stays in the window. */
 const KEPT = 60;
 
 /** The whole picture in the middle of the window. */

@@ -7,11 +7,11 @@ import { hasPlaces } from './fabric-model.ts';
 
 export interface Places {
   readonly layout: FabricLayout | undefined;
-  /** Why there is none. */
+  /** Reason why there is none. */
   readonly error: string | undefined;
 }
 
-/** The places for a state; asked for again when a node or a link has none. */
+/** The places for a state; requested again when a node or a link has none. */
 export function useLayout(state: ViewState): Places {
   const [layout, setLayout] = useState<FabricLayout>();
   const [error, setError] = useState<string>();

@@ -8,7 +8,7 @@ import type { Act } from '../../cli/view/view-protocol.ts';
 export interface Field {
   readonly name: string;
   readonly label: string;
-  /** `link`: a choice among those that there are. */
+  /** `link`: a choice among the existing links. */
   readonly kind: 'text' | 'number' | 'link' | 'choice';
   readonly choices?: readonly string[];
   readonly hint?: string;

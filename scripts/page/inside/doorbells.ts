@@ -107,7 +107,7 @@ function entryCell(row: ViewRow): Cell {
   };
 }
 
-/** The functions that have doorbells somewhere. */
+/** The functions that have doorbells anywhere. */
 function functionTable(functions: readonly FunctionReport[]): Table {
   const busy = functions.filter(
     ({ doorbells: { bus, buffer, overflow } }) => bus.posted + bus.reads + buffer.used + overflow.depth > 0,

@@ -92,7 +92,7 @@ function eventRow(row: ViewRow, timeNs: number): TableRow {
   };
 }
 
-/** When the driver will be late, or since when it is; a queue without events waits for nothing. */
+/** Time until the driver is late, or since it is; a queue without events waits for nothing. */
 function describeStamp(row: ViewRow, timeNs: number): string {
   if (row.delayNs === 'poll only') return 'polled';
   const stampNs = numberIn(row, 'stampNs');

@@ -20,7 +20,7 @@ import { personalityStateOf } from './testing/view-state.ts';
 
 t.setTimeout(0);
 
-/** What the page may have to read ten times a second of an adapter with all that it can have. */
+/** Amount that the page may have to read ten times a second from the largest adapter. */
 const STATE_BYTES_MAX = 330_000;
 
 const SMALL: BusyOptions = {
@@ -30,7 +30,7 @@ const SMALL: BusyOptions = {
   adapter: { pcbCount: 48, pcbGuaranteed: [6, 4], schedulerBufferCount: 16, laneCount: 16, doorbellEntries: 16 },
 };
 
-/** A source of one adapter; `next` tells its states one after the other. */
+/** A source of one adapter; `next` gives its states one after another. */
 function sourceOf(next: () => ViewState, stories: readonly Story[] = []): FalseSource & { told: ViewState[] } {
   const told: ViewState[] = [];
   const first = next();
@@ -140,7 +140,7 @@ t.test('34 functions, 256 PCBs and 128 lanes at 10 Hz', async (t) => {
   const [spent, frames] = [(await measure()) - before, source.told.length - told];
   const bytes = Math.max(...states.map((state) => JSON.stringify(state).length));
   t.comment(`${frames} states of ${bytes} bytes, ${((spent * 1000) / frames).toFixed(1)} ms of work for each`);
-  // The time depends on the machine and what else it does; what the page has to read does not.
+  // The time depends on the machine and its load; the amount that the page has to read does not.
   t.ok(bytes < STATE_BYTES_MAX, `${bytes} bytes`);
   const elements = (): Promise<unknown> => page.evaluate('document.querySelectorAll("*").length');
   const drawn = Number(await elements());

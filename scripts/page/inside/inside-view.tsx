@@ -63,7 +63,7 @@ export function InsideView({ state, previous }: InsideProps) {
   );
 }
 
-/** Pictures of states: that of a state is wanted again as the one before the next state. */
+/** Pictures of states: that of a state is needed again as the previous one of the next state. */
 const pictures = new WeakMap<
   ViewState,
   { readonly chosen: number | undefined; readonly picture: Picture | undefined }
@@ -141,7 +141,7 @@ function Legend({ isPersonality }: { readonly isPersonality: boolean }) {
   );
 }
 
-/** What moved since the state before, or since the start. */
+/** Traffic since the previous state, or since the start. */
 function FlowArrow({ flow: { from, to, name, count, perSecond } }: { readonly flow: FlowRate }) {
   const words = perSecond === undefined ? shortNumber(count) : `${shortNumber(perSecond)}/s`;
   return (

@@ -179,7 +179,7 @@ t.test('every unit adds up, and every word is known, whatever the load', async (
   }
 });
 
-/** What is wrong with a picture: parts beyond the whole, values that are missing. */
+/** Faults of a picture: parts beyond the whole, missing values. */
 function findFaults({ units, flows }: Picture): string[] {
   const faults = units.flatMap(({ id, meters, tables, grids, facts }) => [
     ...meters

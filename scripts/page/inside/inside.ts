@@ -122,7 +122,7 @@ function describePersonality({ timeNs, views }: ViewState, report: PersonalityRe
   };
 }
 
-/** What the driver of a personality has started, in place of buffers and doorbells. */
+/** State of the driver of a personality, in place of buffers and doorbells. */
 function describeDriver(report: PersonalityReport): Unit {
   const { personality, functionOf, state, commands, objects, sendBuffersBusy, strayDoorbells, eventsLost } = report;
   return {

@@ -27,7 +27,7 @@ export type UnitId =
 export interface Fact {
   readonly name: string;
   readonly value: string | number;
-  /** Something that needs a look. */
+  /** Marks a value that needs attention. */
   readonly isBad?: boolean;
 }
 
@@ -60,7 +60,7 @@ export interface Cell {
   readonly kind: Kind;
   /** At most four characters inside the cell. */
   readonly text: string;
-  /** All that is known of it, for readers who point at it. */
+  /** All known facts about it, for readers who point at it. */
   readonly words: string;
   /** Bars at the bottom, one above the other, each in parts of the whole from 0 to 1. */
   readonly bars?: readonly number[];
@@ -99,7 +99,7 @@ export interface Unit {
   readonly tables: readonly Table[];
 }
 
-/** What moves from a unit to the next one: a sum since the start. */
+/** Traffic from a unit to the next one: a sum since the start. */
 export interface Flow {
   readonly from: UnitId;
   readonly to: UnitId;
@@ -176,7 +176,7 @@ export function textIn(row: ViewRow, name: string): string {
   return value === null || value === undefined ? '' : String(value);
 }
 
-/** Rows by what `keyOf` says of them, in the order of the rows. */
+/** Rows grouped by `keyOf`, in the order of the rows. */
 export function groupRows(rows: readonly ViewRow[], keyOf: (row: ViewRow) => string): Map<string, ViewRow[]> {
   const groups = new Map<string, ViewRow[]>();
   for (const row of rows) {
@@ -187,7 +187,7 @@ export function groupRows(rows: readonly ViewRow[], keyOf: (row: ViewRow) => str
   return groups;
 }
 
-/** `QP 5 number 12`, as far as the row knows it. */
+/** `QP 5 number 12`, as far as the row has it. */
 export function commandIn(row: ViewRow): string {
   const [qp, sequence] = [numberIn(row, 'qp'), numberIn(row, 'sequence')];
   if (qp < 0) return '';

@@ -67,7 +67,7 @@ function connectionTable(rows: readonly ViewRow[]) {
   }));
 }
 
-/** Why it sends nothing: a wait, or its state. */
+/** Reason why it sends nothing: a wait, or its state. */
 function describeWait(row: ViewRow): string {
   return row.state === 'RTS' ? textIn(row, 'waitsFor') : textIn(row, 'state');
 }

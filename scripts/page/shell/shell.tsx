@@ -132,11 +132,11 @@ function badgeOf({ session, connection, isFrozen }: View): string {
 interface NoticeProps {
   readonly connection: Connection;
   readonly isFrozen: boolean;
-  /** Why a recording cannot be shown up to its end. */
+  /** Reason why a recording cannot be shown up to its end. */
   readonly trouble: string | undefined;
 }
 
-/** What is wrong, in a sentence; screen readers say it once. */
+/** The fault, in a sentence, which screen readers read once. */
 function Notice({ connection, isFrozen, trouble }: NoticeProps) {
   return (
     <p class={`notice ${connection.kind}`} role="status" aria-live="polite">

@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact';
 import type { ViewQuery, ViewSession } from '../../cli/view/view-protocol.ts';
 import type { View } from './use-view.tsx';
 
-/** What a view gets. There is at least one moment. */
+/** Inputs of a view, with at least one moment. */
 export interface TabContext {
   readonly view: View;
   readonly session: ViewSession;

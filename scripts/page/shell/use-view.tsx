@@ -10,7 +10,7 @@ import { addMoment } from './moments.ts';
 
 export type Connection =
   | { readonly kind: 'connecting' | 'open' | 'lost' }
-  /** Nothing more comes, as the sentence says. */
+  /** Nothing more comes, for the reason in the sentence. */
   | { readonly kind: 'ended' | 'failed'; readonly sentence: string };
 
 export interface View {
@@ -21,7 +21,7 @@ export interface View {
   /** Of a running process: the picture stands still, and the process is not asked. */
   readonly isFrozen: boolean;
   setFrozen(isFrozen: boolean): void;
-  /** Of a recording: the step that was asked for; its state may be on the way. */
+  /** Of a recording: the requested step, whose state may still be loading. */
   readonly step: number;
   goTo(step: number): void;
   /** A moment that is kept to be compared with. */
@@ -29,10 +29,10 @@ export interface View {
   setMark(mark: ViewState | undefined): void;
 }
 
-/** While a recording is still being read, its length is asked for so often. */
+/** Interval of requests for the length of a recording that is still being read. */
 const READING_MS = 500;
 
-/** `query`: what is asked for besides the fabric; a new object for each change. */
+/** `query`: requested data besides the fabric; a new object for each change. */
 export function useView(query: ViewQuery): View {
   const [session, setSession] = useState<ViewSession>();
   const [connection, setConnection] = useState<Connection>({ kind: 'connecting' });
@@ -74,8 +74,8 @@ export function useView(query: ViewQuery): View {
 }
 
 /**
- * Asks for states one after the other. While an answer is on the way, only the newest question
- * waits, so that a slider may ask as fast as it moves.
+ * Requests states one after another. While an answer is pending, only the newest request waits, so
+ * that a slider may send one for each move.
  */
 function useLatest(take: (state: ViewState) => void, fail: (error: Error) => void): (query: ViewQuery) => void {
   const waiting = useRef<ViewQuery | undefined>(undefined);

@@ -19,12 +19,14 @@ export function splitLine(line: string): StoryLine {
   return time === undefined || text === undefined ? { text: line } : { time, text };
 }
 
-/** Names a message whatever becomes of it: its title up to the outcome. */
+/** Name of a message that does not depend on its outcome: its title up to there. */
 export function keyOfStory({ title, ends }: Story): string {
   return `${title.replace(/:[^:]*$/, '')}, ${ends.join(', ')}`;
 }
 
-/** The story that was chosen, as it is now; the newest one when none was, or when it is gone. */
+/**
+ * The chosen story in its present state; the newest one when none was chosen, or when it is gone.
+ */
 export function findStory(stories: readonly Story[], chosen: string | undefined): Story | undefined {
   return stories.find((story) => keyOfStory(story) === chosen) ?? stories.at(-1);
 }
@@ -34,7 +36,7 @@ export function chooseQueuePair({ queuePairs }: StoryList, chosen: number): numb
   return queuePairs.includes(chosen) ? chosen : (queuePairs[0] ?? chosen);
 }
 
-/** How a message stands, as a name of its look. */
+/** State of a message, as the name of its style. */
 export function standOf({ outcome }: Story): 'completed' | 'open' | 'failed' {
   if (outcome === 'completed') return 'completed';
   return outcome.startsWith('failed') ? 'failed' : 'open';

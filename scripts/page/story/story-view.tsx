@@ -13,7 +13,7 @@ interface StoryProps {
   readonly adapter: string;
   /** Of a recording: messages up to this step. */
   readonly step?: number | undefined;
-  /** Adapter time of what the page shows. */
+  /** Adapter time of the shown state. */
   readonly timeNs: number;
 }
 
@@ -114,7 +114,7 @@ function useStories(adapter: string, qp: number, step: number | undefined, timeN
     read.current = now;
     const show = (next: Stories): void => {
       now.isReading = false;
-      // An answer that comes after another question was asked is not shown.
+      // An answer that arrives after a newer request is not shown.
       if (read.current === now) setStories(next);
     };
     client.stories({ adapter, qp, ...(step === undefined ? {} : { step }) }).then(

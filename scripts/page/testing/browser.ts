@@ -7,7 +7,7 @@ import { type BrowserContextOptions, chromium, type Page } from 'playwright-core
 import type { Test } from 'tap';
 import { provideBrowser } from '../../../qemu/setup/browser.ts';
 
-/** No test waits so long for what comes; the host may be busy with much else. */
+/** Longer than any wait of a test that succeeds, even on a busy host. */
 const GIVEN_UP_MS = 240_000;
 
 const WORDS = [

@@ -22,7 +22,7 @@ import { BusyAdapter } from '../inside/testing/busy-adapter.ts';
 import { ReportedFabric } from './fabrics.ts';
 
 const CONTROL = '/run/user/1000/vuhca/control';
-/** Of the busiest link in one frame, at 4x QDR. */
+/** Bytes of the busiest link in one frame, at 4x QDR. */
 const MOST_BYTES = 5e8;
 const FRAME_NS = 1e8;
 
@@ -112,7 +112,7 @@ export function recordedSource(plan: ManagedFabricPlan, steps: number): FalseSou
     reported.fabric.clock.jumpToAlarm();
   }
   return {
-    // The rest is read when somebody has gone to the end of the first part.
+    // The rest is read when a reader has gone to the end of the first part.
     get session(): ViewSession {
       const all = {
         ...({ kind: 'recording', title: 'sweep.rec', version: '0.1.0', mayAct: false, steps } as const),
