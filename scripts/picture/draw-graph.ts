@@ -25,7 +25,7 @@ const BASELINE = 0.35;
 const LINE_WIDTH = 1.5;
 /** What a link that is used fully has in addition. */
 const USED_WIDTH = 5;
-/** Begins a line of text that needs a look. */
+/** Begins a line of text that needs attention. */
 const ALARM = '!';
 
 const NODE_STYLES: Readonly<Record<NodeKind, Attributes>> = {

@@ -15,7 +15,7 @@ export interface ShardSummary extends Shard {
   readonly command: string;
   readonly passed: number;
   readonly failed: number;
-  /** What failed, a line each. */
+  /** The failures, a line each. */
   readonly failures: readonly string[];
   /** Results for a program that joins more than counts. */
   readonly results?: readonly unknown[];

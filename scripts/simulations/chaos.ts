@@ -42,7 +42,7 @@ interface Options {
   readonly shard?: Shard;
 }
 
-/** The seeds of a shard; it says what the others have. */
+/** The seeds of a shard; prints how many the other shards have. */
 function shareSeeds({ seed, seeds, shard }: Options): Pick<Options, 'seed' | 'seeds'> {
   if (shard === undefined) return { seed, seeds };
   const { first, size } = takeRange(seed, seeds, shard);

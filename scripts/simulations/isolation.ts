@@ -33,7 +33,7 @@ interface Options {
 interface Comparison {
   /** Rounds of the seed. */
   readonly rounds?: number;
-  /** Hostile acts and a message of the victims, in both runs. Returns what is wrong. */
+  /** Hostile acts and a message of the victims, in both runs. Returns the fault, if any. */
   round(acts: number): string | undefined;
   /** What differs between the runs, or was left behind. */
   end(): readonly string[];

@@ -59,7 +59,7 @@ await runEntry(async () => {
   if (!(await runTests(plan, options, isWhole, begun))) process.exitCode = 1;
 });
 
-/** The processes of a shard; it says what the others have. */
+/** The processes of a shard; prints how many the other shards have. */
 function sharePlan(plan: readonly TestProcess[], shard: Shard | undefined): readonly TestProcess[] {
   if (shard === undefined) return plan;
   const own = takeShare(longestFirst(plan, readKnownTimes()), shard);
@@ -91,7 +91,7 @@ async function chooseFiles(words: readonly string[], options: Options): Promise<
   return changed ? chooseChanged(files, base) : files;
 }
 
-/** Runs the processes and prints everything; whether all is well. */
+/** Runs the processes and prints everything; returns whether every one passed. */
 async function runTests(
   plan: readonly TestProcess[],
   options: Options,
@@ -149,7 +149,7 @@ function allNames(): string[] {
   return planProcesses([...findTests('quick'), ...findTests('long')]).map(({ name }) => name);
 }
 
-/** Prints the end of a run; whether all is well. */
+/** Prints the end of a run; returns whether tests ran and none failed. */
 function conclude(
   { counts, skips }: TapSummary,
   wall: ReadonlyMap<string, number>,

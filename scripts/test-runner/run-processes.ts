@@ -38,7 +38,7 @@ export interface RunHooks {
 }
 
 /**
- * Ends only what would never end, a test or a file. A machine with many busy loops may need twenty
+ * Ends only a test or a file that would never end. A machine with many busy loops may need twenty
  * times as long as an idle one.
  */
 const PATIENCE_SECONDS = 5400;

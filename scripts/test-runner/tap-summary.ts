@@ -28,7 +28,7 @@ export interface FileEnd {
   readonly ok: boolean;
   readonly exitCode: number | null;
   readonly signal: string | null;
-  /** Why the whole file was skipped. */
+  /** The reason for which the whole file was skipped. */
   readonly skipped?: string | undefined;
 }
 

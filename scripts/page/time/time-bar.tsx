@@ -63,7 +63,7 @@ const BUTTONS = [
   { sign: '▶|', label: 'Last step', by: (_: number, last: number) => last },
 ];
 
-/** Goes to the state after the next step, or the last one, by which a condition comes to hold. */
+/** Goes to the state after the next step, or the last one, at which a condition becomes true. */
 function Search({ view: { step, goTo }, last }: { view: View; last: number }) {
   const running = useRef<AbortController | undefined>(undefined);
   const [isBusy, setBusy] = useState(false);
