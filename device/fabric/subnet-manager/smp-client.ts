@@ -33,6 +33,12 @@ import type { DirectedPath } from './subnet.ts';
 const STATUS_MASK = 0x7fff;
 /** A packet that the port did not take is offered again after this part of the usual time. */
 const REFUSED_PART = 10;
+/**
+ * In a large subnet more requests are outstanding: another one after so many answers in a row, up
+ * to this many times the usual number, and the usual number again when an answer does not come.
+ */
+const ANSWERS_TO_GROW = 500;
+const GROWTH_MAX = 3;
 /** Requests that are repeated soon, and the longest patience behind them. */
 const SOON = 6;
 const PATIENCE_MAX = 16;
@@ -102,6 +108,7 @@ export class SmpClient {
   #waiting: Exchange[] = [];
   #next = 0;
   readonly #outstanding: Map<number, Exchange> = new Map();
+  #inRow = 0;
   #lastTransaction = 0;
   readonly #mad = new Uint8Array(MAD_BYTES);
 
@@ -140,6 +147,7 @@ export class SmpClient {
         continue;
       }
       this.retries++;
+      this.#inRow = 0;
       this.#send(exchange, nowNs);
     }
     while (this.#maySend) {
@@ -160,13 +168,20 @@ export class SmpClient {
     const exchange = this.#outstanding.get(getMadHeaderTransactionIdLow(view, 0));
     if (exchange?.request.attributeId !== getMadHeaderAttributeId(view, 0)) return false;
     this.#outstanding.delete(exchange.transaction);
+    this.#inRow++;
     const data = mad.slice(DIRECTED_ROUTE_SMP_DATA_OFFSET, DIRECTED_ROUTE_SMP_DATA_OFFSET + ATTRIBUTE_BYTES);
     exchange.answered({ status: getMadHeaderStatus(view, 0) & STATUS_MASK, data, view: viewOf(data) });
     return true;
   }
 
   get #maySend(): boolean {
-    return this.#next < this.#waiting.length && this.#outstanding.size < this.#options.outstanding;
+    return this.#next < this.#waiting.length && this.#outstanding.size < this.#window;
+  }
+
+  /** Requests that may be outstanding. */
+  get #window(): number {
+    const { outstanding } = this.#options;
+    return Math.min(outstanding + Math.floor(this.#inRow / ANSWERS_TO_GROW), GROWTH_MAX * outstanding);
   }
 
   #takeWaiting(): Exchange {

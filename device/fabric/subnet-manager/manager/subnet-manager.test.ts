@@ -104,6 +104,32 @@ t.test('at most four requests are outstanding', async (t) => {
   t.equal(fabric.managers[0].client.mostOutstanding, 4);
 });
 
+t.test('more are after many answers in a row, until one does not come', async (t) => {
+  const fabric = new ManagedFabric(fatTreePlan(4, 2, 4));
+  const [manager] = fabric.managers;
+  const { client, sweeper } = manager;
+  fabric.runUntil(() => settled(fabric));
+  const sweep = (): void => {
+    const { heavySweeps } = sweeper;
+    sweeper.sweepNow();
+    t.ok(fabric.runUntil(() => sweeper.heavySweeps > heavySweeps && settled(fabric)));
+  };
+  while (client.requests < 5000) sweep();
+  t.equal(client.retries, 0);
+  t.equal(client.mostOutstanding, 12);
+  // A lost answer: the adapter does not run for a while.
+  const [adapter] = fabric.adapters;
+  const { run } = adapter;
+  adapter.run = () => false;
+  sweeper.sweepNow();
+  t.ok(fabric.runUntil(() => client.retries > 0));
+  adapter.run = run;
+  client.mostOutstanding = 0;
+  t.ok(fabric.runUntil(() => settled(fabric)));
+  sweep();
+  t.equal(client.mostOutstanding, 4);
+});
+
 t.test('a link that comes up later is found by trap 128, one that goes away too', async (t) => {
   ledger(t, '14.4.4', 'A change of the state of a switch port leads to a new sweep at once.');
   const fabric = new ManagedFabric({ ...small, adapters: 4 });

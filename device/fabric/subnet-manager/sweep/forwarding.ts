@@ -51,33 +51,50 @@ export function* writeLinearTables(
   counters: SweepCounters,
 ): SmpJob {
   yield* readLinearTables(switches, tables);
-  const writes: Write[] = [];
-  for (const [index, node] of switches.entries()) {
-    const table = tables[index];
-    for (let start = 0; start < table.length; start += BLOCK_BYTES) {
-      const block = new Uint8Array(BLOCK_BYTES).fill(NO_PORT);
-      block.set(table.subarray(start, start + BLOCK_BYTES));
-      const before = node.linear.get(start / BLOCK_BYTES);
-      if (before === undefined || !sameBytes(before, block))
-        writes.push({ node, modifier: start / BLOCK_BYTES, block });
-    }
-  }
+  const writes = switches.flatMap((node, index) =>
+    blocksOf(tables[index])
+      .map((block, modifier): Write => ({ node, modifier, block }))
+      .filter((write) => !isKept(write)),
+  );
   yield* writeBlocks(writes, SubnetAttribute.LINEAR_FORWARDING_TABLE, (node) => node.linear, counters);
   yield* writeSwitchInfo(switches, tables, counters);
 }
 
-/** Reads the blocks that are to be written and that are not known. */
+/** True when the switch has the block already. */
+function isKept({ node, modifier, block }: Write): boolean {
+  const before = node.linear.get(modifier);
+  return before !== undefined && sameBytes(before, block);
+}
+
+function blocksOf(table: LinearTable): Uint8Array[] {
+  return Array.from({ length: Math.ceil(table.length / BLOCK_BYTES) }, (_, number) => {
+    const block = new Uint8Array(BLOCK_BYTES).fill(NO_PORT);
+    block.set(table.subarray(number * BLOCK_BYTES, (number + 1) * BLOCK_BYTES));
+    return block;
+  });
+}
+
+/**
+ * Reads the blocks that are to be written and that are not known. Where the first one of a switch
+ * is another, so are the others, as in a switch that was reset: they are written without a look.
+ */
 function* readLinearTables(switches: readonly SubnetNode[], tables: readonly LinearTable[]): SmpJob {
-  const requests: SmpRequest[] = [];
-  const places: [SubnetNode, number][] = [];
-  for (const [index, node] of switches.entries()) {
-    for (let block = 0; block * BLOCK_BYTES < tables[index].length; block++) {
-      if (node.linear.has(block)) continue;
-      requests.push(get(node.ports[0].path, SubnetAttribute.LINEAR_FORWARDING_TABLE, block));
-      places.push([node, block]);
-    }
-  }
-  const answers = yield requests;
+  yield* readBlocks(switches.map((node) => [node, 0]));
+  const others = switches.flatMap((node, index) => {
+    const blocks = blocksOf(tables[index]);
+    return isKept({ node, modifier: 0, block: blocks[0] }) ? blocks.map((_, number): BlockPlace => [node, number]) : [];
+  });
+  yield* readBlocks(others);
+}
+
+type BlockPlace = readonly [node: SubnetNode, number: number];
+
+/** Reads those of the blocks that are not known. */
+function* readBlocks(all: readonly BlockPlace[]): SmpJob {
+  const places = all.filter(([node, block]) => !node.linear.has(block));
+  const answers = yield places.map(([node, block]) =>
+    get(node.ports[0].path, SubnetAttribute.LINEAR_FORWARDING_TABLE, block),
+  );
   for (const [index, { status, data }] of answers.entries()) {
     const [node, block] = places[index];
     if (status === MadStatus.SUCCESS) node.linear.set(block, data);
