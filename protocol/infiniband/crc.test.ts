@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The table-driven CRCs against bitwise shift registers, at every length around the switch to zlib.
+ * The CRCs against bitwise shift registers, at every length around the switches to other ways.
  */
 import t from 'tap';
 import { Random } from '../../device/random.ts';
 import { testSeed } from '../testing/test-seed.ts';
 import { continueIcrc, continueIcrcDwords, continueVcrc } from './crc.ts';
+import { FOLD_MAX_BYTES, makeVcrcFold } from './vcrc-fold.ts';
 
 const seed = testSeed();
 
@@ -38,6 +39,22 @@ t.test('any range of any length', async (test) => {
       )
     )
       return;
+  }
+});
+
+t.test('long ranges, which are folded as far as the memory for that goes', async (test) => {
+  test.ok(
+    makeVcrcFold(() => 0),
+    'there are vectors',
+  );
+  const random = new Random(seed);
+  const bytes = random.bytes(FOLD_MAX_BYTES + 100);
+  const view = new DataView(bytes.buffer);
+  for (const lengthBytes of [4096, 4127, 4128, 4352, FOLD_MAX_BYTES - 1, FOLD_MAX_BYTES, FOLD_MAX_BYTES + 1]) {
+    const from = random.below(60);
+    const stretch = bytes.subarray(from, from + lengthBytes);
+    const got = continueVcrc(0xffff, view, from, from + lengthBytes);
+    test.equal(got, shiftRegister(0xd008, 0xffff, stretch), `${lengthBytes} from ${from}, seed ${seed}`);
   }
 });
 

@@ -2,10 +2,12 @@
 /**
  * The two cyclic redundancy checks of InfiniBand packets (IBTA 7.8), over any range of a DataView.
  * Lookup tables take eight bytes per step. A state is the raw shift register: the caller starts
- * from all ones and complements the result. Long CRC-32 ranges go to the native zlib; for short
- * ones the call would cost more than the sum. `icrc.ts` and `vcrc.ts` call these functions.
+ * from all ones and complements the result. Long CRC-32 ranges go to the native zlib, long CRC-16
+ * ranges to vectors; for short ones the call would cost more than the sum. `icrc.ts` and `vcrc.ts`
+ * call these functions.
  */
 import * as zlib from 'node:zlib';
+import { FOLD_BYTES, FOLD_MAX_BYTES, makeVcrcFold } from './vcrc-fold.ts';
 
 /** CRC-32 polynomial 0x04c11db7, reflected. */
 const ICRC_POLYNOMIAL = 0xedb88320;
@@ -15,9 +17,19 @@ const VCRC_POLYNOMIAL = 0xd008;
 /** Shortest range in bytes for which zlib is faster than the tables (measured). */
 const NATIVE_FROM_BYTES = 320;
 
+/** Shortest range in bytes that is folded first (measured). */
+const FOLD_FROM_BYTES = 320;
+
 /** Entry 256 * k + b is the effect of byte b with k more bytes after it. */
 const icrcTable = slicingTable(ICRC_POLYNOMIAL);
 const vcrcTable = slicingTable(VCRC_POLYNOMIAL);
+
+/** Absent where there are no vectors. */
+const vcrcFold = makeVcrcFold((word) => {
+  let state = word;
+  for (let index = 0; index < FOLD_BYTES; index++) state = vcrcTable[state & 0xff] ^ (state >>> 8);
+  return state;
+});
 
 /** Absent before Node 20.15; the tables then serve every range. */
 const nativeCrc32 = (zlib as { crc32?: (data: Uint8Array, value: number) => number }).crc32;
@@ -32,7 +44,15 @@ export function continueIcrc(state: number, view: DataView, from: number, to: nu
 
 /** CRC-16 state after the bytes [from, to) of the view. */
 export function continueVcrc(state: number, view: DataView, from: number, to: number): number {
-  return slice(vcrcTable, state, view, from, to);
+  const lengthBytes = to - from;
+  if (vcrcFold === undefined || lengthBytes < FOLD_FROM_BYTES || lengthBytes > FOLD_MAX_BYTES)
+    return slice(vcrcTable, state, view, from, to);
+  const { bytes, view: folded, at } = vcrcFold;
+  bytes.set(bytesOf(view, from, lengthBytes), at);
+  folded.setUint16(at, folded.getUint16(at, true) ^ state, true);
+  const steps = Math.floor(lengthBytes / FOLD_BYTES) - 1;
+  vcrcFold.fold(at, steps);
+  return slice(vcrcTable, 0, folded, at + steps * FOLD_BYTES, at + lengthBytes);
 }
 
 /** CRC-32 state after eight bytes given as two little-endian dwords. */
