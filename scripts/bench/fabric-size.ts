@@ -7,7 +7,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
 import { ManagedFabric } from '../../device/rig/fixtures/managed-fabric.ts';
 import { runEntry } from '../../qemu/setup/tools/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/script-options.ts';
@@ -77,9 +77,13 @@ async function measure(tree: FatTree): Promise<FabricFigure> {
 
 /** Memory of the process without what an earlier fabric has left. */
 async function findUsedBytes(): Promise<number> {
-  globalThis.gc?.();
-  await setImmediate();
-  globalThis.gc?.();
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
+  let usedBytes = Number.POSITIVE_INFINITY;
+  for (;;) {
+    // Buffers are freed some time after the objects that hold them.
+    globalThis.gc?.();
+    await setTimeout(50);
+    const { heapUsed, external } = process.memoryUsage();
+    if (heapUsed + external > usedBytes - BYTES_PER_MIB) return heapUsed + external;
+    usedBytes = heapUsed + external;
+  }
 }

@@ -96,7 +96,7 @@ t.test('topologies of the documents', async (t) => {
     lines.every((line) => line.startsWith('{ ')) ? lines : [lines.join('\n')],
   );
   const [tree] = blocksOf('docs/FABRIC.md', 'echo ')[0].lines[0].match(/\{.*\}/) ?? [];
-  t.equal(texts.length, 5);
+  t.equal(texts.length, 6);
   for (const text of [...texts, tree ?? '']) {
     writeFileSync(file, text);
     t.doesNotThrow(() => readTopologyFile(file), text);
