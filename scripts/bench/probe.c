@@ -2,7 +2,8 @@
 /*
  * Measures two vfio-user devices without QEMU: the cost of a vCPU's accesses on
  * the socket alone. Rounds take turns between the devices; each does reads that
- * wait, then posted 8-byte writes closed by one read. Called by raw.ts:
+ * wait, then posted 8-byte writes closed by one read. A process that only
+ * answers, `socket`, shows what the kernel takes for the same. Called by raw.ts:
  * probe ROUNDS READS WRITES NAME SOCKET NAME SOCKET. Prints the JSON lines of
  * samples.ts, as the guest module does. Written in C because a client slower
  * than the devices would hide their difference.
@@ -15,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "vuhca_hw.h"
 
@@ -140,6 +142,19 @@ static void measure_reads(struct device *device, uint32_t *times,
 	       device->name, reads, times[reads / 2], times[reads * 99ull / 100]);
 }
 
+/* Stores to what keeps no value. */
+static void measure_stores(struct device *device, unsigned int writes)
+{
+	uint64_t start = now_ns();
+	unsigned int i;
+
+	for (i = 0; i < writes; i++)
+		write_register(device, VUHCA_CSR_SCRATCH_OFF, 0);
+	read_register(device, VUHCA_CSR_SCRATCH_OFF, 8);
+	printf("{\"kind\":\"write\",\"device\":\"%s\",\"count\":%u,\"totalNs\":%llu,\"lost\":0}\n",
+	       device->name, writes, (unsigned long long)(now_ns() - start));
+}
+
 /* Each value is one more than the last, so reading it back shows lost writes. */
 static void measure_writes(struct device *device, unsigned int writes)
 {
@@ -171,10 +186,54 @@ static void measure_doorbells(struct device *device, unsigned int writes)
 	       (long long)writes - counted);
 }
 
+/* Takes all that has come at once, and answers reads without a look at the rest. */
+static void answer(int fd)
+{
+	static char bytes[1 << 16];
+	struct access access;
+	size_t have = 0, at;
+	ssize_t count;
+
+	for (;;) {
+		count = recv(fd, bytes + have, sizeof(bytes) - have, 0);
+		if (count <= 0)
+			_exit(0);
+		have += count;
+		for (at = 0; have - at >= sizeof(access.header); at += access.header.size) {
+			memcpy(&access, bytes + at, sizeof(access.header));
+			if (have - at < access.header.size)
+				break;
+			if (access.header.command != REGION_READ)
+				continue;
+			memcpy(&access, bytes + at, access.header.size);
+			must(send(fd, &access, 32 + access.count, 0) > 0, "answer");
+		}
+		have -= at;
+		memmove(bytes, bytes + at, have);
+	}
+}
+
+static void start_socket(struct device *device)
+{
+	int ends[2];
+	pid_t child;
+
+	must(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "socket pair");
+	child = fork();
+	must(child >= 0, "fork");
+	if (child == 0) {
+		close(ends[0]);
+		answer(ends[1]);
+	}
+	close(ends[1]);
+	device->name = "socket";
+	device->fd = ends[0];
+}
+
 int main(int argc, char **argv)
 {
 	unsigned int rounds, reads, writes, round, turn;
-	struct device devices[2];
+	struct device devices[2], bare = { 0 };
 	uint32_t *times;
 
 	if (argc != 8) {
@@ -192,8 +251,11 @@ int main(int argc, char **argv)
 		for (round = 0; round < WARM_UP; round++)
 			read_register(&devices[turn], VUHCA_CSR_SCRATCH_OFF, 4);
 	}
+	start_socket(&bare);
 	for (round = 0; round < rounds; round++) {
 		printf("{\"kind\":\"round\",\"number\":%u}\n", round);
+		measure_reads(&bare, times, reads);
+		measure_stores(&bare, writes);
 		/* The first device alternates, so that drift favours neither. */
 		for (turn = 0; turn < 2; turn++)
 			measure_reads(&devices[(turn + round) % 2], times, reads);

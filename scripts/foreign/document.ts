@@ -3,6 +3,7 @@
  * docs/verbs/FOREIGN.md: the results of foreign software as tables, one column for each adapter.
  * Pure. Called by main.ts and its test.
  */
+import { markdownTable } from '../console/markdown-table.ts';
 import { type KeptFigures, tabulateFigures } from './figures.ts';
 import type { KeptResults } from './results.ts';
 import { ADAPTER_TITLES, type AdapterName, SUITE_TITLES, SUITES, type SuiteName } from './suites.ts';
@@ -110,7 +111,5 @@ function titles(adapters: readonly AdapterName[]): string[] {
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
-  return `${[line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n')}\n`;
+  return `${markdownTable(head, rows)}\n`;
 }

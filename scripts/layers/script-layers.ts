@@ -184,9 +184,14 @@ export const scriptLayers: readonly Row[] = [
     uses: 'layout reports control fixtures qos tools qemu/setup qemu harness guest-tests/shares scripts/setup console picture plot bench options session foreign',
   },
   {
+    path: 'scripts/performance',
+    holds: '`npm run bench -- --report`: figures beside their limits, their page and plots',
+    uses: 'tools scripts/setup console picture plot bench foreign',
+  },
+  {
     path: 'scripts/pictures',
     holds: '`npm run pictures`: the pictures of docs/pictures',
-    uses: 'reports tools cli/topology screens plot bench demo',
+    uses: 'reports tools cli/topology screens plot bench foreign demo performance',
   },
   {
     path: 'scripts/start',

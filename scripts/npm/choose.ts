@@ -16,8 +16,11 @@ export interface Call {
  * process for `--help`. Throws UsageError.
  */
 export function choose(name: string, group: Group, words: readonly string[]): Call {
-  const [first] = words;
   const names = Object.keys(group.choices);
+  // An option may name a program as well, in place of one of the usual program.
+  const [first, ...others] = names.some((one) => words[0] === `--${one}`)
+    ? [words[0].slice('--'.length), ...words.slice(1)]
+    : words;
   const isNamed = first !== undefined && (first === '--help' || !first.startsWith('-'));
   if (!isNamed && group.usual === undefined)
     throw new UsageError(`name one of ${names.join(', ')}; \`npm run ${name} -- --help\` describes them.`);
@@ -40,6 +43,6 @@ export function choose(name: string, group: Group, words: readonly string[]): Ca
       .action((more: readonly string[]) => {
         call = { file, words: [...fixed, ...more] };
       });
-  readOptions(script, isNamed ? words : [group.usual as string, ...words]);
+  readOptions(script, isNamed ? [first, ...others] : [group.usual as string, ...words]);
   return call as Call;
 }

@@ -61,6 +61,10 @@ export const groups: Readonly<Record<string, Group>> = {
       },
       links: { purpose: 'bytes per second and ping-pongs of links between processes', file: 'scripts/bench/links.ts' },
       switch: { purpose: 'the cost of a switch between two ports', file: 'scripts/bench/switch.ts' },
+      report: {
+        purpose: 'figures beside their limits, as docs/PERFORMANCE.md; `--report` is the same',
+        file: 'scripts/performance/main.ts',
+      },
       compile: { purpose: 'how long kernel modules take to compile', file: 'scripts/bench/compile.ts' },
     },
   },

@@ -72,6 +72,7 @@ t.test('a program gets the words behind its name', async (t) => {
   t.throws(() => chosen('cirle'), { message: /unknown command 'cirle' \(Did you mean circle\?\)/ });
   const usual: Group = { ...group, usual: 'square' };
   t.same(choose('demo', usual, []), { file: 'square.ts', words: ['--corners'] });
+  t.same(choose('demo', usual, ['--circle', '--size', '3']), { file: 'circle.ts', words: ['--size', '3'] });
   t.same(choose('demo', usual, ['--size', '3']), { file: 'square.ts', words: ['--corners', '--size', '3'] });
 });
 

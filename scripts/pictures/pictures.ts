@@ -15,6 +15,9 @@ import { drawFigures } from '../demo/interrupts/plot.ts';
 import type { InterruptSample } from '../demo/interrupts/report.ts';
 import { drawShares } from '../demo/qos/share-plot.ts';
 import type { Row } from '../demo/qos/share-table.ts';
+import { readFigures } from '../foreign/figures.ts';
+import { readPerformance } from '../performance/figures.ts';
+import { drawBandwidth, drawLatency, drawMessage, drawRate } from '../performance/plots.ts';
 import { drawFabricSizes } from './fabric-size-plot.ts';
 
 /** Where the pictures are. */
@@ -28,6 +31,10 @@ export const pictures: Readonly<Record<string, () => Promise<string>>> = {
   fabric: () => drawFabric(...readMeasured<[FabricReport, FabricReport]>('fabric')),
   qos: () => drawShares(readMeasured<readonly Row[]>('qos')),
   'fabric-sizes': () => drawFabricSizes(readMeasured<readonly FabricFigure[]>('fabric-sizes')),
+  'performance-message': () => drawMessage(readPerformance()),
+  'performance-latency': () => drawLatency(readPerformance()),
+  'performance-bandwidth': () => drawBandwidth(readPerformance(), readFigures()),
+  'performance-rate': () => drawRate(readPerformance()),
   interrupts: () => drawFigures(readMeasured<readonly InterruptSample[]>('interrupts')),
 };
 
