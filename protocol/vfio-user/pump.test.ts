@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The pump by itself: hooks, alarms, wake-ups, and the event loop beside it, hot and cold. */
 import t from 'tap';
+import type { VfioUserContext } from './context.ts';
 import { type PassHook, Pump } from './pump.ts';
 
 /** A hook that counts its calls and does the work that a test sets. */
@@ -106,6 +107,42 @@ t.test('before it waits the pump lets its hooks rest, and goes on while they fin
     [0, 1, 2, 3].map((more) => ({ ...first, passes: first.passes + more })),
     'a pass follows each find, and no wait comes before the last one',
   );
+});
+
+/** A pump in simulated time, which a look at the clock takes. */
+class SimulatedPump extends Pump {
+  timeNs = 0;
+
+  override nowNs(): number {
+    this.timeNs += 500;
+    return this.timeNs;
+  }
+}
+
+t.test('it polls longer for requests that come too late for a short poll', async (t) => {
+  const pump = new SimulatedPump({ spinUs: undefined });
+  // A single processor has nothing to poll with.
+  const isAlone = pump.report.spinNs === 0;
+  t.teardown(() => pump.destroy());
+  let served = 0;
+  const context = {
+    ...{ socketPath: 'x', state: 'attached', pollFd: -1, pollEvents: 0, acceptFailed: false },
+    ...{ owner: undefined as { wake(): void } | undefined, serve: () => ++served < 0, destroy: () => {} },
+  };
+  const hook = new Hook();
+  hook.alarmNs = 100_000;
+  const done = passed(hook, () => {
+    if (pump.timeNs < hook.alarmNs) return served > 20;
+    hook.alarmNs = pump.timeNs + 100_000;
+    context.owner?.wake();
+    return false;
+  });
+  pump.add(context as unknown as VfioUserContext);
+  pump.onPass(hook);
+  pump.start();
+  await done;
+  const { spinNs } = pump.report;
+  t.ok(isAlone ? spinNs === 0 : spinNs > 150_000 && spinNs < 300_000, `${spinNs} ns`);
 });
 
 t.test('an idle pump sleeps', async (t) => {

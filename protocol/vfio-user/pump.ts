@@ -49,8 +49,10 @@ export interface PumpOptions {
 
 /** What the pump does between requests. */
 export interface PumpReport {
-  /** Time of polling after the last activity, as it is now; 0 while others want the CPU. */
+  /** Time of polling after the last activity, as it is now. */
   readonly spinNs: number;
+  /** It does not poll, because others want the CPU. */
+  readonly isCrowded: boolean;
   /** `PumpOptions.spinUs`; undefined: by load. */
   readonly fixedSpinUs?: number | undefined;
   /** Requests that polling for longer than usual has found, and times that it found none. */
@@ -111,7 +113,8 @@ export class Pump {
   get report(): PumpReport {
     const { found, missed } = this.#window.counters;
     return {
-      spinNs: this.#spin.ns,
+      spinNs: this.#window.ns,
+      isCrowded: this.#spin.isCrowded,
       ...(this.#fixedSpinUs === undefined ? {} : { fixedSpinUs: this.#fixedSpinUs }),
       longSpins: { found, missed },
       ...this.counters,
@@ -239,7 +242,7 @@ export class Pump {
       const busy = this.#pass();
       if (this.#state !== 'hot') return 'yield';
       nowNs = this.nowNs();
-      if (isRequested) this.#window.pausedFor(nowNs - this.#lastWorkNs);
+      if (isRequested) this.#window.pausedFor(nowNs - this.#lastWorkNs, !this.#spin.isCrowded);
       if (busy) this.#lastBusyNs = this.#lastWorkNs = nowNs;
       if (nowNs >= endNs) return 'yield';
       const idleNs = nowNs - this.#lastBusyNs;
@@ -323,7 +326,7 @@ export class Pump {
   #sleep(): void {
     this.#state = 'cold';
     this.counters.sleeps++;
-    this.#window.pausedFor(Number.POSITIVE_INFINITY);
+    this.#window.pausedFor(Number.POSITIVE_INFINITY, !this.#spin.isCrowded);
     this.#watch.start();
     const alarmNs = this.#nextAlarmNs();
     if (alarmNs === Infinity) return;

@@ -34,7 +34,7 @@ t.test('the pump polls while each thread has a CPU of its own', async (t) => {
 t.test('a window that grows counts at once, but not in a crowd', async (t) => {
   const host = machine();
   host.spin.update(0);
-  for (let i = 0; i < 10; i++) host.window.pausedFor(2 * SPIN_NS);
+  for (let i = 0; i < 10; i++) host.window.pausedFor(2 * SPIN_NS, true);
   t.equal(host.spin.ns, 4 * SPIN_NS);
   host.runnable = 3;
   host.spin.update(MS);

@@ -23,7 +23,8 @@ export class SpinTime {
   readonly #cpus: number;
   readonly #runnable: RunnableCounter;
   #nextNs = 0;
-  #isCrowded = false;
+  /** Others want the CPU. */
+  isCrowded = false;
 
   constructor(window: SpinWindow, cpus: number, runnable: RunnableCounter = openRunnableCounter()) {
     this.#window = window;
@@ -33,14 +34,14 @@ export class SpinTime {
 
   /** Nanoseconds to poll after the last activity. */
   get ns(): number {
-    return this.#isCrowded ? 0 : this.#window.ns;
+    return this.isCrowded ? 0 : this.#window.ns;
   }
 
   /** Called by the thread that polls, so that it counts itself, between its turns. */
   update(nowNs: number): void {
     if (this.#window.ns === 0 || nowNs < this.#nextNs) return;
-    this.#isCrowded = this.#runnable.count() > this.#cpus;
-    this.#nextNs = nowNs + (this.#isCrowded ? CROWDED_NS : CALM_NS);
+    this.isCrowded = this.#runnable.count() > this.#cpus;
+    this.#nextNs = nowNs + (this.isCrowded ? CROWDED_NS : CALM_NS);
   }
 
   /** A pump that its own turn destroys calls update() once more, which then requests nothing. */

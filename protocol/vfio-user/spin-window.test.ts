@@ -9,7 +9,7 @@ const LONGEST_NS = 400 * US;
 
 /** The window after so many pauses of that length. */
 function afterPauses(window: SpinWindow, pauseUs: number, count: number): number {
-  for (let i = 0; i < count; i++) window.pausedFor(pauseUs * US);
+  for (let i = 0; i < count; i++) window.pausedFor(pauseUs * US, true);
   return window.ns / US;
 }
 
@@ -65,7 +65,7 @@ t.test('polling in vain is bounded by the polling that found something', async (
     const window = newWindow();
     for (let i = 0; i < 1000; i++) {
       afterPauses(window, 100, burst);
-      window.pausedFor(Number.POSITIVE_INFINITY);
+      window.pausedFor(Number.POSITIVE_INFINITY, true);
     }
     const { found, missed } = window.counters;
     t.ok(4 * missed <= found + 8, `bursts of ${burst}: ${missed} in vain, ${found} not`);
@@ -82,6 +82,14 @@ t.test('what a short window would have found is not counted', async (t) => {
   afterPauses(window, 300, 1);
   t.same(window.counters, { found: 10, missed: 1 }, 'longer than the window, which follows');
   t.equal(window.ns, 250 * US);
+});
+
+t.test('a pump that may not poll learns, and counts nothing', async (t) => {
+  const window = newWindow();
+  for (let i = 0; i < 20; i++) window.pausedFor(100 * US, false);
+  t.equal(window.ns, 200 * US);
+  window.pausedFor(Number.POSITIVE_INFINITY, false);
+  t.same(window.counters, { found: 0, missed: 0 });
 });
 
 t.test('equal bounds are a fixed window', async (t) => {

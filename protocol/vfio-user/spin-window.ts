@@ -37,12 +37,12 @@ export class SpinWindow {
   }
 
   /**
-   * A request has come after a pause of `pauseNs`. Infinity when the pump gave up before one came.
+   * A request has come after a pause of `pauseNs`; Infinity when the pump gave up before one came.
+   * `hasPolled`: it was free to poll meanwhile.
    */
-  pausedFor(pauseNs: number): void {
+  pausedFor(pauseNs: number, hasPolled: boolean): void {
     if (pauseNs <= this.#shortestNs) return;
-    if (this.#isLong && pauseNs <= this.ns) this.counters.found++;
-    else if (this.#isLong) this.counters.missed++;
+    if (this.#isLong && hasPolled) this.counters[pauseNs <= this.ns ? 'found' : 'missed']++;
     if (pauseNs > this.#longestNs) {
       this.#trust = Math.max(0, this.#trust - DISTRUST);
       if (this.#trust === 0) this.#isLong = false;

@@ -120,6 +120,7 @@ export const statusShape: ShapeOf<StatusReport> = {
   ...numbers('pid', 'uptimeNs'),
   pump: {
     ...numbers('spinNs', 'passes', 'waits', 'sleeps'),
+    isCrowded: 'boolean',
     fixedSpinUs: new Optional(NUMBER),
     longSpins: numbers('found', 'missed'),
   },

@@ -22,7 +22,7 @@ export interface NamedFabric {
 
 /** A pump as its report has it before it has done anything. */
 export const PUMP_REPORT: PumpReport = {
-  ...{ spinNs: 0, longSpins: { found: 0, missed: 0 } },
+  ...{ spinNs: 0, isCrowded: false, longSpins: { found: 0, missed: 0 } },
   ...{ passes: 0, waits: 0, sleeps: 0 },
 };
 

@@ -55,11 +55,12 @@ async function start(t: Test, directory: string, args: readonly string[] = []) {
 
 t.test('it serves until it is asked to end, and leaves nothing', async (t) => {
   const directory = makeDirectory(t);
-  const { device, socketPath, controlPath } = await start(t, directory);
+  const { device, socketPath, controlPath } = await start(t, directory, ['--spin=300']);
   t.equal(statSync(socketPath).mode & 0o777, 0o600);
   const client = await ControlClient.connect(controlPath);
   t.match(await client.request('status'), {
     pid: device.child.pid,
+    pump: { fixedSpinUs: 300, spinNs: 300_000 },
     adapters: [{ name: 'a', functions: [{ number: 0 }] }],
   });
   checkIdentity(t, socketPath, 0x10f51af4);

@@ -38,7 +38,7 @@ function reportOf(devices: Readonly<Record<string, PersonalityAdapter>>, uptimeN
     sockets: [SOCKET],
     ...reportPersonality(device),
   })) as unknown as StatusReport['personalities'];
-  const pump = { spinNs: 50_000, longSpins: { found: 0, missed: 0 }, passes: 9, waits: 2, sleeps: 1 };
+  const pump = { spinNs: 50_000, isCrowded: false, longSpins: { found: 0, missed: 0 }, passes: 9, waits: 2, sleeps: 1 };
   return { pid: 42, uptimeNs, pump, recording: undefined, adapters: [], personalities, switches: [], links: [] };
 }
 

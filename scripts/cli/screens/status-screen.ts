@@ -78,9 +78,10 @@ export function renderStatus(report: StatusReport, rates: ActivityRates, view: S
 }
 
 /** Empty for a pump that has only polled as long as usual. */
-function describePump({ spinNs, fixedSpinUs, longSpins: { found, missed } }: StatusReport['pump']): string[] {
+function describePump({ spinNs, isCrowded, fixedSpinUs, longSpins }: StatusReport['pump']): string[] {
+  const { found, missed } = longSpins;
   if (fixedSpinUs === undefined && found + missed === 0) return [];
-  const now = spinNs > 0 ? `polls for ${(spinNs / NS_PER_US).toFixed(0)} us` : 'does not poll';
+  const now = spinNs > 0 && !isCrowded ? `polls for ${(spinNs / NS_PER_US).toFixed(0)} us` : 'does not poll';
   const why = fixedSpinUs === undefined ? `longer polls: ${found} found a request` : `--spin=${fixedSpinUs || 'off'}`;
   return [line('pump', [now, why, ...(fixedSpinUs === undefined ? [`${missed} did not`] : [])])];
 }
