@@ -50,6 +50,28 @@ static void vt_bulk_doorbell(struct vt *t)
 		vt_csr(t, VUHCA_CSR_TAILS_FOUND_OFF) - found);
 }
 
+/* A driver that rings always would work as well, only slower. */
+static void vt_watched_tail(struct vt *t)
+{
+	struct vuhca_buffer buffer = vt_buffer(t, 0, 64);
+	struct vuhca_send_wr wr = vt_send_wr(t, 0, 1, &buffer);
+	u32 rung = vt_csr(t, VUHCA_CSR_DOORBELLS_EXPLICIT_OFF);
+	struct vuhca_qp *qp = t->end[0].qp;
+	u16 first = qp->sq.tail;
+	struct vuhca_wc wc;
+
+	VT_EQUAL(t, vt_post_recv(t, t->end[1].qp, 4096, 256, 0), 0);
+	/* The mark stands without a watch, so nothing takes the request. */
+	vuhca_queue_pair_record_set_watched(qp->record, 1);
+	VT_EQUAL(t, vuhca_post_send(qp, &wr, 1, VUHCA_POST_DOORBELL), 1);
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_DOORBELLS_EXPLICIT_OFF) - rung,
+		 !t->dev->shadow_tails);
+	vuhca_queue_pair_record_set_watched(qp->record, 0);
+	vuhca_ring_doorbell(qp, first);
+	VT_EQUAL(t, vt_poll(t->recv_cq.cq, &wc, 1, VT_TIMEOUT_MS), 1);
+	VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_TIMEOUT_MS), 1);
+}
+
 static void vt_bulk_batches(struct vt *t)
 {
 	vt_datagram_bulk(t, VUHCA_POST_DOORBELL, VT_BATCH);
@@ -174,6 +196,7 @@ static const struct vt_case vt_cases[] = {
 	{ "sizes", vt_each_size },
 	{ "collect-bulk", vt_bulk_collected },
 	{ "doorbell-bulk", vt_bulk_doorbell },
+	{ "watched-tail", vt_watched_tail },
 	{ "doorbell-batches", vt_bulk_batches },
 	{ "mixed", vt_bulk_mixed },
 	{ "unsignaled", vt_unsignaled },
