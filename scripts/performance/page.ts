@@ -45,11 +45,12 @@ const HEAD = `# Performance
 
 What accesses and messages cost, each beside the limit that the machine sets, measured in the same
 run. \`npm run bench -- --report\` measures for a few minutes and writes this page and its plots; do not
-edit it. Only ratios compare with other machines and other days. Single figures with their history
-are in [MEASUREMENTS.md](MEASUREMENTS.md).`;
+edit it. Only ratios compare with other machines and other days. A ratio is the median of those of
+the rounds, not the quotient of the two medians beside it. Single figures with their history are in
+[MEASUREMENTS.md](MEASUREMENTS.md).`;
 
 function describeGuest({ guest, messages, trapNs }: Performance): string {
-  const { read, write } = guest;
+  const { doorbell, write } = guest;
   const stores = COLLECT_STORES * write.adapter.limitNs;
   return `## In a guest
 
@@ -63,7 +64,12 @@ ${markdownTable(
   ['', 'time', 'limit', 'time of it', 'ratio'],
   [
     ...Object.entries(guest).map(([name, { adapter }]) => limited(NAMES[name as AccessName], adapter, 'the C twin')),
-    row('a message by doorbell, until it is received', messages.doorbell, 'a read of the twin', read.adapter.limitNs),
+    row(
+      'a message by doorbell, until it is received',
+      messages.doorbell,
+      'a doorbell to the twin',
+      doorbell.adapter.limitNs,
+    ),
     row('a message by collect buffer', messages.collect, `${COLLECT_STORES} posted writes to the twin`, stores),
   ],
 )}

@@ -71,7 +71,7 @@ t.test('each figure of the page stands beside its limit', async (t) => {
   const lines = describePerformance(performance, { vuhca: { 'rate-64': 41 } }).split('\n');
   for (const line of [
     '| a read of a register | 3.00 us | the C twin | 2.00 us | 1.50 |',
-    '| a message by doorbell, until it is received | 10.0 us | a read of the twin | 2.00 us | 5.00 |',
+    '| a message by doorbell, until it is received | 10.0 us | a doorbell to the twin | 2.00 us | 5.00 |',
     '| a message by collect buffer | 64.0 us | 16 posted writes to the twin | 32.0 us | 2.00 |',
     '| 4 KiB | 3.00 us | 1.02 us | 4.0 GB/s | 0.10 us | 10 | 0.90 us |',
     '| 7 | 0.50 us | 2.0 million | 1.25 |',
