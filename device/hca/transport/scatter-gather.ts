@@ -29,14 +29,17 @@ import type { KeyLookup, RegionPort } from '../protection/key-lookup.ts';
 import { foldHigh } from '../protection/virtual-address.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
+/** Elements for which a list has room from the start; V8 keeps such short arrays with the list. */
+const SHORT_LIST = 4;
+
 export class ScatterGatherList {
   /** Sum of the lengths. */
   totalBytes = 0;
   #count = 0;
-  readonly #addresses = new Float64Array(LIST_ELEMENTS_MAX);
-  readonly #lengths = new Float64Array(LIST_ELEMENTS_MAX);
+  #addresses = new Float64Array(SHORT_LIST);
+  #lengths = new Float64Array(SHORT_LIST);
   /** As signed dwords: an unsigned one can be a heap number. */
-  readonly #keys = new Int32Array(LIST_ELEMENTS_MAX);
+  #keys = new Int32Array(SHORT_LIST);
   #keyCheck!: KeyLookup;
   #access = 0;
 
@@ -47,6 +50,7 @@ export class ScatterGatherList {
 
   /** Appends `count` elements, at most `LIST_ELEMENTS_MAX` in all, that are adjacent at `base`. */
   addFrom(view: DataView, base: number, count: number): void {
+    if (this.#count + count > this.#keys.length) this.#grow();
     for (let index = 0; index < count; index++) {
       const at = base + index * SGE_SIZE;
       // Written in place: from 2^31 on, a result of `getSgeAddress` would be a heap number.
@@ -72,6 +76,17 @@ export class ScatterGatherList {
       this.#close(getSendCommandSgeLength(view, 0), getSendCommandSgeLkey(view, 0) | 0);
     } else this.addFrom(view, COMMAND_HEADER_BYTES, count);
     return this.totalBytes === getSendCommandMessageLength(view, 0);
+  }
+
+  /** Makes room for the longest list, once. */
+  #grow(): void {
+    const [addresses, lengths, keys] = [this.#addresses, this.#lengths, this.#keys];
+    this.#addresses = new Float64Array(LIST_ELEMENTS_MAX);
+    this.#lengths = new Float64Array(LIST_ELEMENTS_MAX);
+    this.#keys = new Int32Array(LIST_ELEMENTS_MAX);
+    this.#addresses.set(addresses);
+    this.#lengths.set(lengths);
+    this.#keys.set(keys);
   }
 
   /** Appends the element whose address is written. */

@@ -34,7 +34,7 @@ const bounded: Readonly<Record<string, string>> = {
   'page faults of a function': 'device/hca/protection/page-faults:#waiting',
   'queue pairs of a function in a multicast group': 'device/hca/queues/multicast-groups:members',
   'READs and atomics of a queue pair':
-    'device/hca/transport/state/responder-state:queue device/hca/transport/state/responder-state:resources',
+    'device/hca/transport/state/responder-state:queue device/hca/transport/state/responder-state:#resources',
   'reports without an answer': 'device/fabric/subnet-manager/administration/subscriptions:#reports',
   'rules of traces': 'device/process/trace/trace-observer:#rules',
   'service records': 'device/fabric/subnet-manager/administration/services:#services',

@@ -180,9 +180,11 @@ export class ResponderState {
   pageRepeats = 0;
   /** True while data of the oldest answer waits for a page. */
   paused = false;
-  /** Ring of the last READs and atomics; `resourceNext` is overwritten next. */
-  readonly resources: ResponderResource[] = [];
+  /** Of `resources`, the one that is overwritten next. */
   resourceNext = 0;
+  /** Length of `resources`. */
+  #maxReads = 0;
+  readonly #resources: ResponderResource[] = [];
 
   /** Attaches itself to the QP. */
   constructor(qp: QueuePair, path: Path) {
@@ -201,8 +203,17 @@ export class ResponderState {
     this.established = false;
     this.step = ResponderStep.EXIT;
     this.resourceNext = 0;
-    this.resources.length = 0;
-    this.resize(maxReads);
+    this.#resources.length = 0;
+    this.#maxReads = maxReads;
+  }
+
+  /**
+   * Ring of the last READs and atomics. It is made when the first one comes: it takes more memory
+   * than all else of a QP, and without it more QPs fit a processor's caches.
+   */
+  get resources(): readonly ResponderResource[] {
+    while (this.#resources.length < this.#maxReads) this.#resources.push(new ResponderResource());
+    return this.#resources;
   }
 
   /** The next packet is to have `psn`. */
@@ -258,7 +269,8 @@ export class ResponderState {
     const oldestFirst = [...resources.slice(resourceNext), ...resources.slice(0, resourceNext)];
     while (oldestFirst.length > maxReads) this.withdraw(oldestFirst.shift() as ResponderResource);
     while (oldestFirst.length < maxReads) oldestFirst.unshift(new ResponderResource());
-    resources.splice(0, resources.length, ...oldestFirst);
+    this.#resources.splice(0, this.#resources.length, ...oldestFirst);
+    this.#maxReads = maxReads;
     this.resourceNext = 0;
   }
 
