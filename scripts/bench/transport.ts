@@ -3,8 +3,9 @@
  * `npm run bench -- transport [--list | --only NAMES] [--against FOLDER]`: messages and bytes per
  * second of the transport, in process, by service, operation, message size and number of QPs. Every
  * packet is built with all its headers, without CRCs as on any cable, and parsed at the other port;
- * acknowledgements are real. `many-qps` compares one QP with 10,000; `trace` compares traces off
- * and on, `trace-off` sources with and without hooks; `heap` sends 50 million messages.
+ * acknowledgements are real. `many-qps` compares one QP with 10,000, `lone-qp` with 1,000 that have
+ * a message each; `trace` compares traces off and on, `trace-off` sources with and without hooks;
+ * `heap` sends 50 million messages.
  */
 import { resolve } from 'node:path';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
@@ -26,6 +27,8 @@ const PROGRESS_MS = 10_000;
 /** Pairs of processes that compare two checkouts. */
 const PAIRS = 31;
 const COMPARED_QUEUE_PAIRS = 10_000;
+/** With one message each in flight. */
+const SINGLE_MESSAGE_QUEUE_PAIRS = 1000;
 const COMPARISON_ROUNDS = 60;
 /** Messages of one machine in a turn. */
 const COMPARISON_PIECE = 20_000;
@@ -152,6 +155,19 @@ function compareManyQueuePairs(json: boolean): void {
 }
 
 /**
+ * Compares messages of one QP with messages of 1,000, each on another one and with a doorbell of
+ * its own: one in flight, and then 64, which the one QP has fetched and acknowledged together.
+ */
+function compareLoneQueuePair(json: boolean): void {
+  const single = { ...SMALL_WRITES, batch: 1 };
+  for (const inFlight of [1, 64]) {
+    const one = new TransportTraffic({ ...single, queuePairs: 1, inFlight });
+    const many = new TransportTraffic({ ...single, queuePairs: SINGLE_MESSAGE_QUEUE_PAIRS, inFlight });
+    compare(`lone-qp, ${inFlight} in flight`, ['1 QP', one], [`${SINGLE_MESSAGE_QUEUE_PAIRS} QPs`, many], json);
+  }
+}
+
+/**
  * Runs two kinds of traffic in turns, so that other load affects both; the ratio of each turn
  * counts.
  */
@@ -210,7 +226,7 @@ await runEntry(async () => {
 
 async function runScenarios({ only, against, pairs = PAIRS, messages, list, json = false }: Options): Promise<void> {
   const all = scenarios(messages);
-  const comparisons = against === undefined ? ['many-qps', 'trace', 'trace-off'] : [];
+  const comparisons = against === undefined ? ['many-qps', 'lone-qp', 'trace', 'trace-off'] : [];
   const names = [...all.map(({ name }) => name), ...comparisons];
   const wanted = only?.split(',') ?? names.filter((name) => name !== 'heap');
   const unknown = wanted.find((name) => !names.includes(name));
@@ -229,6 +245,7 @@ async function runScenarios({ only, against, pairs = PAIRS, messages, list, json
   if (!json) process.stdout.write(HEADER);
   for (const scenario of all) if (wanted.includes(scenario.name)) measure(scenario, json);
   if (wanted.includes('many-qps')) compareManyQueuePairs(json);
+  if (wanted.includes('lone-qp')) compareLoneQueuePair(json);
   if (wanted.includes('trace')) await compareTraced(json);
   if (wanted.includes('trace-off')) await compareAbsentHooks(json);
 }
