@@ -50,19 +50,18 @@ export function* writeLinearTables(
   tables: readonly LinearTable[],
   counters: SweepCounters,
 ): SmpJob {
-  yield* readLinearTables(switches, tables);
-  const writes = switches.flatMap((node, index) =>
-    blocksOf(tables[index])
-      .map((block, modifier): Write => ({ node, modifier, block }))
-      .filter((write) => !isKept(write)),
+  const wanted = switches.map((node, index) =>
+    blocksOf(tables[index]).map((block, modifier): Write => ({ node, modifier, block })),
   );
+  yield* readLinearTables(wanted);
+  const writes = wanted.flat().filter((write) => !isKept(write, write.node.linear));
   yield* writeBlocks(writes, SubnetAttribute.LINEAR_FORWARDING_TABLE, (node) => node.linear, counters);
   yield* writeSwitchInfo(switches, tables, counters);
 }
 
 /** True when the switch has the block already. */
-function isKept({ node, modifier, block }: Write): boolean {
-  const before = node.linear.get(modifier);
+function isKept({ modifier, block }: Write, table: ReadonlyMap<number, Uint8Array>): boolean {
+  const before = table.get(modifier);
   return before !== undefined && sameBytes(before, block);
 }
 
@@ -78,26 +77,20 @@ function blocksOf(table: LinearTable): Uint8Array[] {
  * Reads the blocks that are to be written and that are not known. Where the first one of a switch
  * is another, so are the others, as in a switch that was reset: they are written without a look.
  */
-function* readLinearTables(switches: readonly SubnetNode[], tables: readonly LinearTable[]): SmpJob {
-  yield* readBlocks(switches.map((node) => [node, 0]));
-  const others = switches.flatMap((node, index) => {
-    const blocks = blocksOf(tables[index]);
-    return isKept({ node, modifier: 0, block: blocks[0] }) ? blocks.map((_, number): BlockPlace => [node, number]) : [];
-  });
-  yield* readBlocks(others);
+function* readLinearTables(wanted: readonly (readonly Write[])[]): SmpJob {
+  yield* readBlocks(wanted.map(([first]) => first));
+  yield* readBlocks(wanted.filter(([first]) => isKept(first, first.node.linear)).flat());
 }
 
-type BlockPlace = readonly [node: SubnetNode, number: number];
-
 /** Reads those of the blocks that are not known. */
-function* readBlocks(all: readonly BlockPlace[]): SmpJob {
-  const places = all.filter(([node, block]) => !node.linear.has(block));
-  const answers = yield places.map(([node, block]) =>
-    get(node.ports[0].path, SubnetAttribute.LINEAR_FORWARDING_TABLE, block),
+function* readBlocks(wanted: readonly Write[]): SmpJob {
+  const unknown = wanted.filter(({ node, modifier }) => !node.linear.has(modifier));
+  const answers = yield unknown.map(({ node, modifier }) =>
+    get(node.ports[0].path, SubnetAttribute.LINEAR_FORWARDING_TABLE, modifier),
   );
   for (const [index, { status, data }] of answers.entries()) {
-    const [node, block] = places[index];
-    if (status === MadStatus.SUCCESS) node.linear.set(block, data);
+    const { node, modifier } = unknown[index];
+    if (status === MadStatus.SUCCESS) node.linear.set(modifier, data);
   }
 }
 
@@ -148,9 +141,8 @@ export function* writeMulticastTables(
   for (const [at, node] of switches.entries()) {
     const modifiers = new Set([...wanted[at].keys(), ...node.multicast.keys()]);
     for (const modifier of modifiers) {
-      const block = wanted[at].get(modifier) ?? new Uint8Array(BLOCK_BYTES);
-      const before = node.multicast.get(modifier);
-      if (before === undefined || !sameBytes(before, block)) writes.push({ node, modifier, block });
+      const write = { node, modifier, block: wanted[at].get(modifier) ?? new Uint8Array(BLOCK_BYTES) };
+      if (!isKept(write, node.multicast)) writes.push(write);
     }
   }
   yield* writeBlocks(writes, SubnetAttribute.MULTICAST_FORWARDING_TABLE, (node) => node.multicast, counters);
