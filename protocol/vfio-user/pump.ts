@@ -96,9 +96,9 @@ export class Pump {
 
   constructor(options: PumpOptions = {}) {
     const cpus = availableParallelism();
-    this.#fixedSpinUs = options.spinUs;
     const [shortestUs, longestUs] = cpus > 1 ? [SPIN_US, LONGEST_SPIN_US] : [0, 0];
     const { spinUs } = options;
+    this.#fixedSpinUs = spinUs;
     this.#window = new SpinWindow((spinUs ?? shortestUs) * NS_PER_US, (spinUs ?? longestUs) * NS_PER_US);
     this.#spin = new SpinTime(this.#window, cpus);
     this.#hotNs = (options.hotUs ?? 10_000) * NS_PER_US;

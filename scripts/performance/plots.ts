@@ -126,15 +126,7 @@ export function drawMessage(performance: Performance): Promise<string> {
       data: { values: rows },
       width: WIDTH,
       height: { step: BAR_STEP },
-      encoding: {
-        y: {
-          field: 'part',
-          type: 'nominal',
-          sort: null,
-          title: null,
-          axis: { domain: false, ticks: false, labelLimit: 0 },
-        },
-      },
+      encoding: { y: namedBars('part') },
       layer: [
         {
           mark: { type: 'bar', height: BAR_HEIGHT, cornerRadius: 2, fill: COLOURS.first },
@@ -251,12 +243,7 @@ function drawRatios(figures: Omit<KeptFigures, 'loop'>): Panel {
     data: { values: rows },
     width: WIDTH,
     height: { step: BAR_STEP },
-    encoding: {
-      y: {
-        ...{ field: 'figure', type: 'nominal', sort: null, title: null },
-        axis: { domain: false, ticks: false, labelLimit: 0 },
-      },
-    },
+    encoding: { y: namedBars('figure') },
     layer: [
       {
         mark: { type: 'bar', height: BAR_HEIGHT, cornerRadiusEnd: 2, fill: COLOURS.first },
@@ -274,6 +261,11 @@ function drawRatios(figures: Omit<KeptFigures, 'loop'>): Panel {
       }),
     ],
   } as Panel;
+}
+
+/** The upright axis of bars in the order of their rows, with the names in that field. */
+function namedBars(field: string) {
+  return { field, type: 'nominal', sort: null, title: null, axis: { domain: false, ticks: false, labelLimit: 0 } };
 }
 
 /** GB/s of messages in a stream. */

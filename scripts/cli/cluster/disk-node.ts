@@ -7,7 +7,6 @@
  * cluster.ts calls it.
  */
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { GuestOptions } from '../../../qemu/guest-options.ts';
 import { checkDisk } from '../options/disk-file.ts';
 import { prepareGuest } from '../run/run-guest.ts';
@@ -50,9 +49,7 @@ export function credentialArguments(): string[] {
   const contents = {
     [`systemd.extra-unit.${SERVICE}`]: UNIT,
     'systemd.unit-dropin.multi-user.target': DROP_IN,
-    ...Object.fromEntries(
-      Object.entries(SCRIPTS).map(([name, url]) => [name, readFileSync(fileURLToPath(url), 'utf8')]),
-    ),
+    ...Object.fromEntries(Object.entries(SCRIPTS).map(([name, url]) => [name, readFileSync(url, 'utf8')])),
   };
   return Object.entries(contents).flatMap(([name, content]) => {
     const bytes = Buffer.from(content).toString('base64');
