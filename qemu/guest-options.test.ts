@@ -113,7 +113,7 @@ t.test('kernel, processor, gdb and further arguments', async (t) => {
 t.test('clocks', async (t) => {
   const appendOf = (plan: Partial<GuestPlan>): string => valuesOf(build(plan), '-append')[0] as string;
   const tsc = { khz: 2_596_140, tickHz: 250 };
-  t.match(appendOf({ tsc }), / maxcpus=1 .* tsc=reliable tsc_early_khz=2596140 lpj=10384560 /);
+  t.match(appendOf({ tsc }), / maxcpus=1 .* hpet=disable tsc=reliable tsc_early_khz=2596140 lpj=10384560 /);
   t.match(appendOf({}), / tsc=unstable clocksource=hpet /, 'a clock that needs no measuring');
   t.notMatch(appendOf({}), 'maxcpus', 'nobody would bring up the others');
   t.match(appendOf({}), / watchdog_thresh=40 /, 'and time for the processors of a busy machine');

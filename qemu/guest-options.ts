@@ -159,13 +159,21 @@ const HPET_CLOCK = 'tsc=unstable clocksource=hpet';
 const ONE_PROCESSOR = 'maxcpus=1 noreplace-smp';
 
 /**
+ * A booting kernel takes the HPET for its ticks until it has the timers of its processors, and then
+ * clears the enable bit of the HPET's timer. In QEMU since 9.1 (hw/timer/hpet.c) that bit gates the
+ * interrupt alone: the timer stays periodic and wakes the main loop 250 times a second, as long as
+ * the guest runs. Without the HPET the kernel takes the PIT, which it stops.
+ */
+const NO_HPET = 'hpet=disable';
+
+/**
  * Under TCG the time stamp counter is that of the host, and much cheaper than the HPET, each
  * reading of which takes QEMU's lock. The kernel trusts a frequency that it is given, and corrects
  * it by at most a hundredth (tsc_refine_calibration_work). The ticks of delay loops (lpj) would be
  * measured for each further processor.
  */
 function tscClock({ khz, tickHz }: TscClock): string {
-  return `${ONE_PROCESSOR} tsc=reliable tsc_early_khz=${khz} lpj=${Math.round((khz * 1000) / tickHz)}`;
+  return `${ONE_PROCESSOR} ${NO_HPET} tsc=reliable tsc_early_khz=${khz} lpj=${Math.round((khz * 1000) / tickHz)}`;
 }
 
 /**
