@@ -44,7 +44,7 @@ ip -n far address add 10.1.0.2/24 dev $interface
 ip -n far link set $interface up
 
 check ping "ping -c 3 -W 60 10.1.0.2" " 0% packet loss"
-listens() { [ -n "$(ip netns exec far ss -Hltn)" ] || stream_listens; }
+with_namespace far
 pair iperf3 "ip netns exec far iperf3 -s -1" "iperf3 -c 10.1.0.2 -n 4M"
 pair rping "ip netns exec far rping -s -C 20 -v" "rping -c -a 10.1.0.2 -C 20 -v"
 pair ucmatose "ip netns exec far ucmatose -b 10.1.0.2" "ucmatose -s 10.1.0.2"
@@ -53,7 +53,7 @@ pair udaddy "ip netns exec far udaddy -b 10.1.0.2" "udaddy -s 10.1.0.2"
 pair cmtime "ip netns exec far cmtime -c 20" "cmtime -s 10.1.0.2 -c 20"
 pair rstream "ip netns exec far rstream -S 4096 -C 20" "rstream -s 10.1.0.2 -S 4096 -C 20"
 pair rc-write-bw-managed "ip netns exec far ib_write_bw -F -n 20 -R" "ib_write_bw -F -n 20 -R 10.1.0.2"
-listens() { stream_listens; }
+without_namespace
 
 # One interface of two ports: one carries traffic while the other one waits for its failure. Port N
 # of the switch is at port N of the first adapter.

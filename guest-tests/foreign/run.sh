@@ -47,7 +47,8 @@ run_limited() {
 # start_server COMMAND: starts it in the background, as process $server. `timeout` passes a signal
 # on.
 start_server() {
-  listeners_before=$(listeners)
+  list_streams
+  streams_before="$streams " managed_before=$(managed)
   timeout --kill-after=5 "$LIMIT" sh -c "exec $1" >$WORK/server 2>&1 </dev/null &
   server=$!
 }
@@ -67,18 +68,42 @@ check() {
 
 # Succeeds when a server waits for clients, on a TCP port or by the connection manager. Earlier
 # targets of the kernel do not count. A socket is identified by its inode: a server may listen where
-# the socket of an earlier one is still open.
-listeners() {
-  ss -Hltne | awk 'match($0, /ino:[0-9]+/) { print $4, substr($0, RSTART, RLENGTH) }'
-  rdma resource show cm_id 2>/dev/null | grep LISTEN
+# the socket of an earlier one is still open. State 0A is LISTEN. The look at TCP starts no program:
+# on an emulated processor each takes long, and servers are polled.
+STREAM_TABLES="/proc/net/tcp /proc/net/tcp6"
+list_streams() {
+  streams=
+  for stream_table in $STREAM_TABLES; do
+    while read -r _ _ _ stream_state _ _ _ _ _ inode _; do
+      [ "$stream_state" != 0A ] || streams="$streams $inode"
+    done <$stream_table
+  done
 }
-stream_listens() { listeners | grep -qvxF "$listeners_before"; }
+# with_namespace NAME: servers may be in this network namespace, too; without_namespace ends that.
+with_namespace() {
+  ip netns exec "$1" sleep infinity &
+  holder=$!
+  STREAM_TABLES="$STREAM_TABLES /proc/$holder/net/tcp /proc/$holder/net/tcp6"
+}
+without_namespace() {
+  kill $holder
+  wait $holder 2>/dev/null
+  STREAM_TABLES=${STREAM_TABLES%% /proc/$holder/*}
+}
+managed() { rdma resource show cm_id 2>/dev/null | grep LISTEN; }
+stream_listens() {
+  list_streams
+  for inode in $streams; do
+    case $streams_before in *" $inode "*) ;; *) return 0 ;; esac
+  done
+  managed | grep -qvxF "$managed_before"
+}
 # Suites replace it for servers of other kinds.
 listens() { stream_listens; }
 
 # Succeeds while a process runs: one that has ended may not be reaped yet.
 alive() {
-  [ -d "/proc/$1" ] && ! grep -q '^State:.*Z' "/proc/$1/status"
+  read -r _ _ process_state _ 2>/dev/null <"/proc/$1/stat" && [ "$process_state" != Z ]
 }
 
 # run_client SERVER CLIENT: the client starts when the server, process $server, listens.
