@@ -163,3 +163,34 @@ t.test('a suite that does not end costs only itself', async (t) => {
   t.same(faults, ['the guest died']);
   t.equal(seconds, 3);
 });
+
+t.test('suites of one guest share that of two adapters, if there is one', async (t) => {
+  const begun: string[][] = [];
+  const runIn =
+    (place: string) =>
+    async ({ suites }: ForeignOptions): Promise<ForeignRun> => {
+      begun.push([place, ...suites]);
+      return { results: [], faults: [], othersFaults: [], ended: suites, seconds: 1 };
+    };
+  const runners = {
+    guest: runIn('guest'),
+    'guest with two adapters': runIn('two adapters'),
+    'two guests': runIn('two guests'),
+  };
+  const options = { adapters: ['mlx5'], sharesGuest: true } as const;
+  await runAll({ ...options, suites: ['verbs', 'adapters', 'peers'] }, runners);
+  t.same(begun.splice(0), [
+    ['two adapters', 'verbs', 'adapters'],
+    ['two guests', 'peers'],
+  ]);
+  await runAll({ ...options, suites: ['verbs', 'peers'] }, runners);
+  t.same(begun.splice(0), [
+    ['guest', 'verbs'],
+    ['two guests', 'peers'],
+  ]);
+  await runAll({ ...options, sharesGuest: false, suites: ['verbs', 'adapters'] }, runners);
+  t.same(begun, [
+    ['guest', 'verbs'],
+    ['two adapters', 'adapters'],
+  ]);
+});

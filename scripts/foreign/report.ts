@@ -20,6 +20,7 @@ export async function reportSuites(
     adapters: [adapter],
     suites: SUITES.filter((suite) => suites.includes(suite) || short.includes(suite)),
     short,
+    sharesGuest: true,
     leftOut: filesWithoutPasses(readResults(), adapter),
   });
   for (const { suite, name, verdict, reason, diagnostics } of results) {

@@ -13,6 +13,8 @@ const RUNNERS: Readonly<Record<Place, (options: ForeignOptions) => Promise<Forei
   'guest with two adapters': (options) => runForeignSuites({ ...options, hasTwoAdapters: true }),
   'two guests': runPeerSuites,
 };
+/** All suites of one guest can run there. */
+const SHARED = 'guest with two adapters';
 
 /** Throws SetupError when an adapter or a guest cannot be started. */
 export async function runAll(
@@ -20,8 +22,10 @@ export async function runAll(
   runners = RUNNERS,
 ): Promise<ForeignRun> {
   const runs: ForeignRun[] = [];
+  const isShared = options.sharesGuest === true && options.suites.some((suite) => placeOf(suite) === SHARED);
+  const placeIn = (suite: SuiteName): Place => (isShared && placeOf(suite) === 'guest' ? SHARED : placeOf(suite));
   for (const place of Object.keys(runners) as Place[]) {
-    let suites = options.suites.filter((suite) => placeOf(suite) === place);
+    let suites = options.suites.filter((suite) => placeIn(suite) === place);
     while (suites.length > 0) {
       const run = await runners[place]({ ...options, suites });
       runs.push(run);

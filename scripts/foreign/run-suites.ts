@@ -33,6 +33,8 @@ export interface ForeignOptions {
   readonly leftOut?: readonly string[];
   /** True gives the guest two adapters behind a switch. */
   readonly hasTwoAdapters?: boolean;
+  /** True runs suites of one guest in that of two adapters, when there is one: it boots once. */
+  readonly sharesGuest?: boolean;
   /** Suites of which only a few tests run; true for all. */
   readonly short?: boolean | readonly SuiteName[];
   readonly onResult?: (result: ForeignResult, seconds: number) => void;
