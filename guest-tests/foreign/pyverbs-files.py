@@ -11,6 +11,9 @@ output. A file that takes more than SECONDS ends by a signal. MESSAGES bounds th
 of a test and the depth of its queues: tests of XRC send 1,000, those of on-demand paging 100.
 OPTION: of the tests, as --dev NAME. The current folder has the folder `tests`.
 """
+import contextlib
+import functools
+import gc
 import os
 import random
 import signal
@@ -45,6 +48,21 @@ def bound(holder, name):
 bound(sys.modules["tests.base"].TrafficResources, "num_msgs")
 bound(sys.modules["tests.base"].RDMATestCase, "iters")
 
+sys.argv = ["run_tests.py", *options]
+parser.parse_args()
+
+
+def ask_once():
+    """Each test asks other programs for interface and addresses of the port: keeps the answers."""
+    case = sys.modules["tests.base"].RDMATestCase
+    for name in ("get_net_name", "get_ip_mac_address"):
+        setattr(case, name, staticmethod(functools.cache(getattr(case, name))))
+    config = parser.get_config()
+    interface = case.get_net_name(config["dev"], config["port"])
+    if interface is not None:
+        with contextlib.suppress(KeyError, IndexError):
+            case.get_ip_mac_address(interface)
+
 
 def run_file(name):
     file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -52,16 +70,21 @@ def run_file(name):
         os.dup2(file, descriptor)
     signal.alarm(limit)
     random.seed(SEED)
-    sys.argv = ["run_tests.py", *options]
-    parser.parse_args()
     tests = unittest.defaultTestLoader.loadTestsFromName(f"tests.{name}")
     result = unittest.TextTestRunner(verbosity=2).run(tests)
-    sys.exit(not result.wasSuccessful())
+    return not result.wasSuccessful()
 
 
+ask_once()
+# A collection in a child would copy all pages of the imports.
+gc.freeze()
 for line in sys.stdin:
     child = os.fork()
     if child == 0:
-        run_file(line.strip())
+        failed = run_file(line.strip())
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Without the end of the interpreter: to free all imports takes as long as some files run.
+        os._exit(failed)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     print(status, flush=True)

@@ -6,14 +6,7 @@
 # others passed. Results are read from the text that unittest prints. Files for devices of other
 # vendors are left out, as are those that share memory with a GPU. run.sh reads it.
 
-FOLDER=$WORK/rdma-core
-[ -d $FOLDER ] || cp -r /usr/share/doc/rdma-core $FOLDER
-
-# Three tests need huge pages, and are skipped without them. Used memory is fragmented, so the
-# kernel first releases and compacts it.
-echo 3 >/proc/sys/vm/drop_caches
-echo 1 >/proc/sys/vm/compact_memory
-echo 16 >/proc/sys/vm/nr_hugepages 2>/dev/null
+FOLDER=/usr/share/doc/rdma-core
 
 # A result is `... ok` and so on at the end of a line, which may be that of the description below
 # the name; output of the test may be between.

@@ -25,6 +25,7 @@ const LINKER_OF_PROGRAMS = '/lib64/ld-linux-x86-64.so.2';
 /** Documents that no program reads; the tests of pyverbs lie among the documents of rdma-core. */
 const UNWANTED = ['usr/share/man', 'usr/share/locale', 'usr/share/info', 'usr/share/lintian'];
 const KEPT_DOCUMENTS = ['rdma-core'];
+const PYTHON_TESTS = 'usr/share/doc/rdma-core/tests';
 const FOLDERS = ['dev', 'proc', 'sys', 'run', 'root', 'mnt', 'tmp', 'var/log', 'var/cache/opensm', 'var/lib'];
 const FILES: Readonly<Record<string, string>> = {
   'etc/hostname': 'guest\n',
@@ -93,13 +94,27 @@ export async function configureRoot(root: string): Promise<void> {
  * Compiles Debian's Python library and the modules of packages, as their scripts do. A guest under
  * TCG would need seconds for it at each start of Python.
  */
-export async function compilePython(root: string): Promise<void> {
-  const folders = readdirSync(join(root, 'usr/lib')).filter((name) => /^python3(\.\d+)?$/.test(name));
-  const paths = folders.map((name) => join(root, 'usr/lib', name));
-  const version = folders.find((name) => name.includes('.')) as string;
+export function compilePython(root: string): Promise<void> {
+  return compileModules(
+    root,
+    pythonFolders(root).map((name) => join(root, 'usr/lib', name)),
+  );
+}
+
+/** Compiles the tests of pyverbs, all of which a run imports: that would take a guest longest. */
+export function compilePythonTests(root: string): Promise<void> {
+  return compileModules(root, [join(root, PYTHON_TESTS)]);
+}
+
+async function compileModules(root: string, paths: readonly string[]): Promise<void> {
+  const version = pythonFolders(root).find((name) => name.includes('.')) as string;
   const options: CommandOptions = { env: { ...process.env, PYTHONHOME: join(root, 'usr') } };
   const args = ['-m', 'compileall', '-q', '--invalidation-mode', 'unchecked-hash', '-s', root, '-p', '/', ...paths];
   await run(...programOf(root, `usr/bin/${version}`, args), options);
+}
+
+function pythonFolders(root: string): string[] {
+  return readdirSync(join(root, 'usr/lib')).filter((name) => /^python3(\.\d+)?$/.test(name));
 }
 
 function mergedFolders(): [string, string][] {

@@ -13,7 +13,14 @@
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { provide } from './cache.ts';
-import { compilePython, configureRoot, filesOf, type ProgramFile, programOf } from './distribution-root.ts';
+import {
+  compilePython,
+  compilePythonTests,
+  configureRoot,
+  filesOf,
+  type ProgramFile,
+  programOf,
+} from './distribution-root.ts';
 import { type GuestKernel, provideGuestKernel, provideStockModules, STOCK_DRIVERS } from './guest-kernel.ts';
 import { providePackageSet, SETS_KEPT } from './package-set.ts';
 import { readSetNames, writeSetNames } from './package-set-names.ts';
@@ -23,6 +30,7 @@ import { BASE_PACKAGES } from './system-packages.ts';
 import { run } from './tools/command.ts';
 
 const RECIPE_VERSION = 1;
+const IMAGE_VERSION = 2;
 const IMAGE = 'root.erofs';
 
 const SHELL = [
@@ -123,7 +131,7 @@ export async function provideDistribution(
   const names = readSetNames(unpacked);
   const directory = await provide({
     name: names === undefined ? 'distribution' : 'package-image',
-    key: [RECIPE_VERSION, unpacked, chosen.identity, MODULES],
+    key: [IMAGE_VERSION, unpacked, chosen.identity, MODULES],
     outputs: [IMAGE],
     ...(names === undefined ? {} : { keep: SETS_KEPT }),
     label: 'making the root file system of the guest',
@@ -132,6 +140,7 @@ export async function provideDistribution(
       await run('cp', ['--archive', '--link', unpacked, root]);
       if (names !== undefined) writeSetNames(target, names.split(','));
       await installModules(root, chosen);
+      await compilePythonTests(root);
       const options = ['-T0', '--all-root', '--quiet'];
       await run(...programOf(root, 'usr/bin/mkfs.erofs', [...options, join(target, IMAGE), root]));
       rmSync(root, { recursive: true });

@@ -47,6 +47,8 @@ export interface ForeignOptions {
 const MEMORY_MIB = 1536;
 /** Two programs of a pair and the kernel's threads. */
 const CPUS = 2;
+/** Three tests of pyverbs need huge pages; a kernel that has booted may not find them. */
+const HUGE_PAGES = 'hugepages=16';
 
 /** Throws SetupError when adapter or guest cannot be started. */
 export async function runForeignSuites(options: ForeignOptions): Promise<ForeignRun> {
@@ -56,7 +58,7 @@ export async function runForeignSuites(options: ForeignOptions): Promise<Foreign
   const session = new GuestSession({
     ...SILENCES,
     cleared: hasClearedMemory(options.adapters),
-    guest: { disk, memoryMiB: MEMORY_MIB, cpus: CPUS },
+    guest: { disk, memoryMiB: MEMORY_MIB, cpus: CPUS, append: HUGE_PAGES },
     ...(options.onKernelLine === undefined ? {} : { onKernelLine: options.onKernelLine }),
     ...(options.onReport === undefined ? {} : { onReport: options.onReport }),
     onResult: (result) => {
