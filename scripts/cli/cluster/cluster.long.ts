@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Live clusters from `up` to `down`: commands, files and faults in nodes, and nodes, adapters and
- * commands that end in the middle of it.
+ * commands that end in the middle of it. A node costs more than all else here, so tests share them,
+ * a guest at the place of a node is one that executes nothing (cluster-document.long.ts has one
+ * that runs), and commands without streams of their own run in this process.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -12,20 +14,35 @@ import { isRunning } from '../session/running.ts';
 import { makeDirectory } from '../testing/directory.ts';
 import { ROOT } from '../testing/document-blocks.ts';
 import { CliProcess, type CliResult, runCli } from '../testing/run-cli.ts';
+import { runWords } from '../testing/run-words.ts';
+import { stoppedGuest } from '../testing/waiting-guest.ts';
 
 // A node that hangs is ended by its supervisor; only the machine's own bound ends a slow one.
 t.setTimeout(0);
 
 const directory = makeDirectory(t);
-const environment = { XDG_RUNTIME_DIR: directory };
+process.env.XDG_RUNTIME_DIR = directory;
 const folder = join(directory, 'vuhca');
+const POLL_MS = 50;
 
-const call = (...words: string[]): Promise<CliResult> => runCli(['cluster', ...words], environment);
+/** Runs an action by a process of its own. */
+const call = (...words: string[]): Promise<CliResult> => runCli(['cluster', ...words]);
+/** Performs an action in this process, which is cheaper. */
+const perform = (...words: string[]): Promise<CliResult> => runWords(['cluster', ...words]);
 
 async function list(...words: string[]): Promise<ClusterReport> {
-  const { stdout, stderr } = await call('list', '--json', ...words);
+  const { stdout, stderr } = await perform('list', '--json', ...words);
   if (stdout === '') throw new Error(stderr);
   return JSON.parse(stdout) as ClusterReport;
+}
+
+/** Waits until the report of a cluster is so, and returns it. */
+async function listUntil(isSo: (report: ClusterReport) => boolean, ...words: string[]): Promise<ClusterReport> {
+  for (;;) {
+    const report = await list(...words);
+    if (isSo(report)) return report;
+    await new Promise((done) => setTimeout(done, POLL_MS));
+  }
 }
 
 /** All processes of a cluster. */
@@ -38,29 +55,25 @@ function foldersThere(): string[] {
   return readdirSync(folder).filter((name) => name.endsWith('.cluster'));
 }
 
-/** A guest of `vuhca run` at the place of node2, which is stopped, is node2 for the other nodes. */
-async function checkGuestOfRun(t: Test): Promise<void> {
-  const script = join(directory, 'guest.sh');
-  writeFileSync(
-    script,
-    `#!/bin/sh
-until [ "$(cat /sys/class/infiniband/*/ports/1/state)" = '4: ACTIVE' ]; do sleep 0.1; done
-ip address add 10.77.0.2/16 dev ib0
-ip link set ib0 up
-ibv_rc_pingpong -n 20
-`,
-  );
-  const run = new CliProcess(['run', '--attach', 'node2', '--distribution', '--case', script], environment);
+/** Starts a guest of `vuhca run` that executes nothing; returns when QEMU has its place. */
+async function attachGuest(t: Test, place: string): Promise<CliProcess> {
+  const run = new CliProcess(['run', '--attach', place, ...stoppedGuest(directory)]);
   t.teardown(() => run.child.kill('SIGKILL'));
+  await run.until(/QEMU is process/);
+  return run;
+}
+
+/** While a guest of `vuhca run` has the place of node2, which is stopped, nobody else gets it. */
+async function checkGuestOfRun(t: Test): Promise<void> {
+  const run = await attachGuest(t, 'node2');
   await run.until(/other nodes look for node2 at 10\.77\.0\.2/);
   t.match((await list()).nodes[1], { state: 'taken', why: `by a guest of process ${run.child.pid}` });
   const taken = /node node2 is taken by a guest of process \d+: end that first/;
-  t.match(await call('start', 'node2'), { status: 1, stderr: taken });
-  t.match(await runCli(['run', '--attach', 'default:node2'], environment), { status: 1, stderr: taken });
-  const client = 'until ibv_rc_pingpong -n 20 node2; do sleep 1; done';
-  t.match(await call('exec', 'node1', '--', client), { status: 0, stdout: /20 iters/ });
-  t.equal(await run.whenExited, 0, run.stderr);
-  t.match(run.stdout, /20 iters/);
+  t.match(await perform('start', 'node2'), { status: 1, stderr: taken });
+  t.match(await runCli(['run', '--attach', 'default:node2']), { status: 1, stderr: taken });
+  run.child.kill('SIGTERM');
+  t.equal(await run.whenExited, 128 + 15);
+  t.match((await list()).nodes[1], { state: 'stopped' });
 }
 
 t.test('two nodes from up to down', async (t) => {
@@ -86,7 +99,7 @@ t.test('two nodes from up to down', async (t) => {
       status: 1,
       stderr: /there is no node node9; there are node1/,
     });
-    const reader = new CliProcess(['cluster', 'exec', 'node2', '--', 'cat; hostname'], environment, 'pipe');
+    const reader = new CliProcess(['cluster', 'exec', 'node2', '--', 'cat; hostname'], {}, 'pipe');
     reader.type('a line of input');
     reader.child.stdin?.end();
     t.equal(await reader.whenExited, 0);
@@ -102,11 +115,11 @@ t.test('two nodes from up to down', async (t) => {
   });
 
   await t.test('Ctrl-C reaches the command', async (t) => {
-    const waiting = new CliProcess(['cluster', 'exec', 'node1', '--', 'echo begun; exec sleep 1000'], environment);
+    const waiting = new CliProcess(['cluster', 'exec', 'node1', '--', 'echo begun; exec sleep 1000']);
     await waiting.until(/begun/);
     waiting.child.kill('SIGINT');
     t.equal(await waiting.whenExited, 130);
-    const killed = new CliProcess(['cluster', 'exec', 'node1', '--', 'echo begun; exec sleep 2000'], environment);
+    const killed = new CliProcess(['cluster', 'exec', 'node1', '--', 'echo begun; exec sleep 2000']);
     await killed.until(/begun/);
     killed.child.kill('SIGKILL');
     await killed.whenExited;
@@ -116,7 +129,7 @@ t.test('two nodes from up to down', async (t) => {
 
   await t.test('a shell has a terminal of the size of that here', async (t) => {
     const command = `stty rows 33 cols 99; exec ${join(ROOT, 'scripts/vuhca')} cluster shell node1`;
-    const terminal = spawn('script', ['-qec', command, '/dev/null'], { env: { ...process.env, ...environment } });
+    const terminal = spawn('script', ['-qec', command, '/dev/null'], { env: process.env });
     let said = '';
     terminal.stdout.on('data', (text) => {
       const isPrompt = !said.includes('node1:~#') && `${said}${text}`.includes('node1:~#');
@@ -129,7 +142,6 @@ t.test('two nodes from up to down', async (t) => {
 
   await t.test('nodes reach each other by name', async (t) => {
     t.match(await call('exec', 'node1', '--', 'ssh', 'node2', 'hostname'), { status: 0, stdout: 'node2\n' });
-    t.match(await call('exec', 'node2', '--', 'ssh', 'node1', 'hostname'), { status: 0, stdout: 'node1\n' });
     const server = call('exec', 'node2', '--', 'ibv_rc_pingpong -e -n 20');
     const ready = 'until ss -Hltn sport = :18515 | grep -q .; do sleep 0.1; done';
     t.match(await call('exec', 'node2', '--', ready), { status: 0 });
@@ -146,54 +158,73 @@ t.test('two nodes from up to down', async (t) => {
     writeFileSync(join(source, 'run.sh'), '#!/bin/sh\necho carried\n', { mode: 0o755 });
     // Neither side may go round for ever.
     symlinkSync('..', join(source, 'deep', 'up'));
-    t.match(await call('copy', '--all', source, ':/root/'), { status: 0, stderr: '' });
+    t.match(await perform('copy', '--all', source, ':/root/'), { status: 0, stderr: '' });
     t.match(await call('exec', 'node2', '--', '/root/source/run.sh'), { status: 0, stdout: 'carried\n' });
     await call('exec', 'node1', '--', 'ln -s .. /root/source/up');
-    t.match(await call('copy', 'node1:/root/source', target), { status: 0, stderr: '' });
+    t.match(await perform('copy', 'node1:/root/source', target), { status: 0, stderr: '' });
     t.ok(readFileSync(join(target, 'source', 'deep', 'data')).equals(bytes));
     const absent = join(directory, 'none');
-    t.match(await call('copy', absent, 'node1:/root/'), { status: 1, stderr: /none does not exist/ });
-    t.match(await call('copy', 'node1:/none', target), { status: 1, stderr: /node node1 has no \/none/ });
-    t.match(await call('copy', join(source, 'run.sh'), 'node1:/none/'), { status: 1, stderr: /no folder \/none\// });
-    t.match(await call('copy', join(source, 'run.sh'), 'node1:/proc/'), { status: 1, stderr: /\/proc\/run\.sh: / });
+    t.match(await perform('copy', absent, 'node1:/root/'), { status: 1, stderr: /none does not exist/ });
+    t.match(await perform('copy', 'node1:/none', target), { status: 1, stderr: /node node1 has no \/none/ });
+    t.match(await perform('copy', join(source, 'run.sh'), 'node1:/none/'), { status: 1, stderr: /no folder \/none\// });
+    t.match(await perform('copy', join(source, 'run.sh'), 'node1:/proc/'), { status: 1, stderr: /\/proc\/run\.sh: / });
   });
 
   await t.test('a cable that is pulled out, and a bad one', async (t) => {
-    const state = async (): Promise<string | undefined> => (await list()).nodes[1].portState;
-    t.match(await call('cut', 'node2'), { status: 0 });
-    while ((await state()) !== 'DOWN') await new Promise((done) => setTimeout(done, 50));
-    t.match(await call('mend', 'node2'), { status: 0 });
-    while ((await state()) !== 'ACTIVE') await new Promise((done) => setTimeout(done, 50));
-    t.match(await call('fault', 'node2', 'drop=0.01,seed=7'), { status: 0 });
-    t.match(await runCli(['link'], environment), { stdout: /node2:1/ });
-    t.match(await call('fault', 'node9', 'drop=0.01'), { status: 1, stderr: /no link is at port node9:1/ });
-    t.match(await call('fault', 'node1', 'drop=7'), { status: 1, stderr: /drop/ });
+    t.match(await perform('cut', 'node2'), { status: 0 });
+    await listUntil(({ nodes }) => nodes[1].portState === 'DOWN');
+    t.match(await perform('mend', 'node2'), { status: 0 });
+    await listUntil(({ nodes }) => nodes[1].portState === 'ACTIVE');
+    t.match(await perform('fault', 'node2', 'drop=0.01,seed=7'), { status: 0 });
+    t.match(await runWords(['link']), { stdout: /node2:1/ });
+    t.match(await perform('fault', 'node9', 'drop=0.01'), { status: 1, stderr: /no link is at port node9:1/ });
+    t.match(await perform('fault', 'node1', 'drop=7'), { status: 1, stderr: /drop/ });
   });
 
-  await t.test('a node stops, and starts again', async (t) => {
-    t.match(await call('stop', 'node2'), { status: 0, stderr: '' });
-    t.match((await list()).nodes, [{ state: 'up' }, { state: 'stopped' }]);
-    const refused = await call('exec', 'node2', '--', 'true');
-    t.match(refused, { status: 1, stderr: /node node2 is stopped: `vuhca cluster start node2` starts it/ });
-    t.match(await call('start', 'node1'), { status: 1, stderr: /node node1 is up: it cannot be started twice/ });
-    const busy = await runCli(['run', '--attach', 'default:node1'], environment);
-    t.match(busy, { status: 1, stderr: /node node1 is up: `vuhca cluster stop node1` makes its place free/ });
-    await checkGuestOfRun(t);
-    t.match(await call('start', 'node2'), { status: 0, stderr: '' });
+  await t.test('a node that panics is told, the others go on, and it starts again', async (t) => {
+    await call('exec', 'node2', '--', 'echo 1 >/proc/sys/kernel/sysrq; (sleep 0.2; echo c >/proc/sysrq-trigger) &');
+    const [, node] = (await listUntil(({ nodes }) => nodes[1].state === 'failed')).nodes;
+    t.match(node.why, /its kernel complained: .*(panic|crash)/i);
+    t.match(await call('exec', 'node1', '--', 'hostname'), { status: 0, stdout: 'node1\n' });
+    t.match(await perform('log', 'node2'), { status: 0, stdout: /Linux version/ });
+    t.match(await perform('start', 'node2'), { status: 0, stderr: '' });
     t.match(await call('exec', 'node1', '--', 'ssh', 'node2', 'hostname'), { status: 0, stdout: 'node2\n' });
   });
 
-  await t.test('a node that panics is told, and the others go on', async (t) => {
-    await call('exec', 'node2', '--', 'echo 1 >/proc/sys/kernel/sysrq; (sleep 0.2; echo c >/proc/sysrq-trigger) &');
-    let [, node] = (await list()).nodes;
-    while (node.state !== 'failed') {
-      await new Promise((done) => setTimeout(done, 50));
-      [, node] = (await list()).nodes;
-    }
-    t.match(node.why, /its kernel complained: .*(panic|crash)/i);
+  await t.test('a node stops, and its place is free', async (t) => {
+    t.match(await perform('stop', 'node2'), { status: 0, stderr: '' });
+    t.match((await list()).nodes, [{ state: 'up' }, { state: 'stopped' }]);
+    const refused = await call('exec', 'node2', '--', 'true');
+    t.match(refused, { status: 1, stderr: /node node2 is stopped: `vuhca cluster start node2` starts it/ });
+    t.match(await perform('start', 'node1'), { status: 1, stderr: /node node1 is up: it cannot be started twice/ });
+    const busy = await runCli(['run', '--attach', 'default:node1']);
+    t.match(busy, { status: 1, stderr: /node node1 is up: `vuhca cluster stop node1` makes its place free/ });
+    await checkGuestOfRun(t);
+  });
+
+  await t.test('another cluster beside it, which ends while its node boots', async (t) => {
+    const file = join(directory, 'with-door.json');
+    writeFileSync(file, JSON.stringify({ nodes: 1, adapters: { door: { personality: 'vuhca' } } }));
+    const up = new CliProcess(['cluster', 'up', file, '--name', 'other', '--fabric', 'ring']);
+    await up.until(/node1 +boots/);
+    const guest = await attachGuest(t, 'other:door');
+    const pids = processesOf(await listUntil(({ nodes }) => nodes[0].pid !== undefined, '--name', 'other'));
+    t.match(await call('down', '--name', 'other'), { status: 0, stdout: '', stderr: '' });
+    t.same(pids.filter(isRunning), [], 'no process is left');
+    t.equal(await up.whenExited, 1, up.stderr);
+    t.equal(await guest.whenExited, 1);
+    t.match(guest.stderr, /\nvuhca run: cluster other (has|was) ended/);
     t.match(await call('exec', 'node1', '--', 'hostname'), { status: 0, stdout: 'node1\n' });
-    t.match(await call('log', 'node2'), { status: 0, stdout: /Linux version/ });
-    t.match(await call('start', 'node2'), { status: 0 });
+  });
+
+  await t.test('the adapter process is killed', async (t) => {
+    const guest = await attachGuest(t, 'node2');
+    process.kill((await list()).devicePid, 'SIGKILL');
+    t.equal(await guest.whenExited, 1);
+    t.match(guest.stderr, /\nvuhca run: the adapter process ended \(SIGKILL\), so the guest was ended\n/);
+    const isOver = ({ nodes }: ClusterReport) => nodes.every(({ state }) => state === 'stopped' || state === 'failed');
+    t.match((await listUntil(isOver)).failure, /the adapter process ended \(SIGKILL\)/);
+    t.match(await perform('start', 'node1'), { status: 1, stderr: /the adapter process ended \(SIGKILL\)/ });
   });
 
   const pids = processesOf(await list());
@@ -215,62 +246,36 @@ t.test('a disk that makes no node is given up with a sentence', async (t) => {
   t.match(up, { status: 1, stderr: silent });
   rmSync(disk);
   const absent = /node node1 has failed: disk names \S+deaf\.img, which does not exist/;
-  t.match(await call('start', 'node1', '--name', 'deaf'), { status: 1, stderr: absent });
+  t.match(await perform('start', 'node1', '--name', 'deaf'), { status: 1, stderr: absent });
 });
 
-t.test('Ctrl-C while nodes boot leaves nothing', async (t) => {
-  const up = new CliProcess(['cluster', 'up', '--name', 'cut'], environment);
-  await up.until(/node1 +boots/);
-  const pids = processesOf(await list('--name', 'cut'));
-  up.child.kill('SIGINT');
-  t.equal(await up.whenExited, 130, up.stderr);
-  t.same(pids.filter(isRunning), []);
-  t.same(foldersThere(), []);
-});
+t.test('commands and supervisors that end while a node boots', async (t) => {
+  const whileItBoots = async (name: string): Promise<{ up: CliProcess; report: ClusterReport }> => {
+    const up = new CliProcess(['cluster', 'up', '--name', name, '--nodes', '1']);
+    await up.until(/node1 +boots/);
+    return { up, report: await listUntil(({ nodes }) => nodes[0].pid !== undefined, '--name', name) };
+  };
 
-t.test('a command that is killed while nodes boot takes the cluster with it', async (t) => {
-  const up = new CliProcess(['cluster', 'up', '--name', 'killed'], environment);
-  await up.until(/node1 +boots/);
-  const pids = processesOf(await list('--name', 'killed'));
-  up.child.kill('SIGKILL');
-  while (pids.some(isRunning)) await new Promise((done) => setTimeout(done, 50));
-  t.same(foldersThere(), []);
-});
+  await t.test('a command that is killed takes the cluster with it', async (t) => {
+    const { up, report } = await whileItBoots('killed');
+    up.child.kill('SIGKILL');
+    while (processesOf(report).some(isRunning)) await new Promise((done) => setTimeout(done, POLL_MS));
+    t.same(foldersThere(), []);
+  });
 
-/** A guest of `vuhca run` with our own driver at a place without a node; returns when it runs. */
-async function attachGuest(t: Test, cluster: string): Promise<CliProcess> {
-  const script = join(directory, 'wait.sh');
-  writeFileSync(script, '#!/bin/sh\necho waits\nsleep 100000\n');
-  const run = new CliProcess(['run', '--attach', `${cluster}:door`, '--case', script], environment);
-  t.teardown(() => run.child.kill('SIGKILL'));
-  await run.until(/^waits$/m);
-  return run;
-}
+  await t.test('a supervisor that is killed ends all', async (t) => {
+    const { up, report } = await whileItBoots('lost');
+    process.kill(report.pid, 'SIGKILL');
+    t.equal(await up.whenExited, 1, up.stderr);
+    while (processesOf(report).some(isRunning)) await new Promise((done) => setTimeout(done, POLL_MS));
+    t.match(await perform('list', '--name', 'lost'), { status: 1, stderr: /the process of cluster lost was killed/ });
+  });
 
-t.test('two clusters at once, and the ends of an adapter process and of a supervisor', async (t) => {
-  const names = ['one', 'two'] as const;
-  const file = join(directory, 'with-door.json');
-  writeFileSync(file, JSON.stringify({ nodes: 1, adapters: { door: { personality: 'vuhca' } } }));
-  const ups = await Promise.all(names.map((name) => call('up', file, '--name', name, '--fabric', 'ring')));
-  for (const { status, stderr } of ups) t.equal(status, 0, stderr);
-  const [one, two] = (await Promise.all(names.map((name) => list('--name', name)))) as [ClusterReport, ClusterReport];
-  const [first, second] = await Promise.all(names.map((name) => attachGuest(t, name)));
-  process.kill(one.devicePid, 'SIGKILL');
-  t.equal(await first.whenExited, 1);
-  t.match(first.stderr, /\nvuhca run: the adapter process ended \(SIGKILL\), so the guest was ended\n/);
-  let report = await list('--name', 'one');
-  while (report.nodes.some(({ state }) => state === 'up' || state === 'stops')) report = await list('--name', 'one');
-  t.match(report.failure, /the adapter process ended \(SIGKILL\)/);
-  const refused = await call('start', 'node1', '--name', 'one');
-  t.match(refused, { status: 1, stderr: /the adapter process ended \(SIGKILL\)/ });
-  const other = await call('exec', 'node1', '--name', 'two', '--', 'hostname');
-  t.match(other, { status: 0, stdout: 'node1\n' }, 'the other cluster goes on');
-  t.match(await call('down', '--name', 'one'), { status: 0 });
-  process.kill(two.pid, 'SIGKILL');
-  t.equal(await second.whenExited, 1);
-  t.match(second.stderr, /\nvuhca run: cluster two has ended\n/);
-  while (processesOf(two).some(isRunning)) await new Promise((done) => setTimeout(done, 50));
-  t.match(await call('list', '--name', 'two'), { status: 1, stderr: /the process of cluster two was killed/ });
-  t.match(await call('up', '--name', 'two', '--nodes', '1'), { status: 0 }, 'its name is free again');
-  t.match(await call('down', '--name', 'two'), { status: 0 });
+  await t.test('Ctrl-C leaves nothing, of a cluster whose name is free again', async (t) => {
+    const { up, report } = await whileItBoots('lost');
+    up.child.kill('SIGINT');
+    t.equal(await up.whenExited, 130, up.stderr);
+    t.same(processesOf(report).filter(isRunning), []);
+    t.same(foldersThere(), []);
+  });
 });

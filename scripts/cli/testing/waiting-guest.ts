@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A guest of `vuhca run` that waits until it is ended, with helpers for commands and signals during
- * the wait. Called by tests of the command.
+ * the wait. Called by tests of the command and of clusters.
  */
 import { readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,35 +24,30 @@ export interface WaitingGuest {
   readonly directory: string;
 }
 
-/** Starts it, and resolves when its case has begun. */
-export async function startWaitingGuest(
+/**
+ * Starts a guest that executes nothing, which costs no boot: QEMU keeps its processor stopped.
+ * Resolves when QEMU has attached the adapter.
+ */
+export async function startStoppedGuest(
   t: Test,
   environment: Readonly<Record<string, string>> = {},
   ...options: readonly string[]
 ): Promise<WaitingGuest> {
   const directory = makeDirectory(t);
-  const script = join(directory, 'case.sh');
-  writeFileSync(script, '#!/bin/sh\necho here\nsleep 1000\n');
-  const guest = await start(t, directory, environment, ['--case', script, ...options]);
-  await guest.run.until(/^here$/m);
-  return guest;
-}
-
-/**
- * Starts a guest that executes nothing, which costs no boot: QEMU keeps its processor stopped.
- * Resolves when QEMU has attached the adapter.
- */
-export async function startStoppedGuest(t: Test): Promise<WaitingGuest> {
-  const directory = makeDirectory(t);
-  const disk = join(directory, 'disk.img');
-  writeFileSync(disk, '');
-  truncateSync(disk, DISK_BYTES);
-  const guest = await start(t, directory, {}, ['--disk', disk, '--', '-S']);
+  const guest = await start(t, directory, environment, [...options, ...stoppedGuest(directory)]);
   for (;;) {
     const { stdout } = await runWords(['status'], { XDG_RUNTIME_DIR: directory });
     if (/^guest {8}attached/m.test(stdout)) return guest;
     await new Promise((done) => setTimeout(done, POLL_MS));
   }
+}
+
+/** Words of `vuhca run` for such a guest, whose disk is in that folder. */
+export function stoppedGuest(directory: string): readonly string[] {
+  const disk = join(directory, 'disk.img');
+  writeFileSync(disk, '');
+  truncateSync(disk, DISK_BYTES);
+  return ['--disk', disk, '--', '-S'];
 }
 
 async function start(
