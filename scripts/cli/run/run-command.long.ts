@@ -81,8 +81,8 @@ t.test('lost packets, by a topology', async (t) => {
 });
 
 t.test('lost packets, by an option', async (t) => {
-  const { directory } = await startStoppedGuest(t, {}, '--fault', 'drop=1,seed=7');
-  t.match(await runWords(['link'], { XDG_RUNTIME_DIR: directory }), { stdout: /drop=1,seed=7/ });
+  const { control } = await startStoppedGuest(t, {}, '--fault', 'drop=1,seed=7');
+  t.match(await runWords(['link', '--control', control]), { stdout: /^link +a:1 - a:2, faulty up,/ });
 });
 
 t.test('a case that hangs', async (t) => {

@@ -22,6 +22,8 @@ export interface WaitingGuest {
   readonly qemu: number;
   /** The folder for control sockets. */
   readonly directory: string;
+  /** That of the adapter. */
+  readonly control: string;
 }
 
 /**
@@ -36,7 +38,7 @@ export async function startStoppedGuest(
   const directory = makeDirectory(t);
   const guest = await start(t, directory, environment, [...options, ...stoppedGuest(directory)]);
   for (;;) {
-    const { stdout } = await runWords(['status'], { XDG_RUNTIME_DIR: directory });
+    const { stdout } = await runWords(['status', '--control', guest.control]);
     if (/^guest {8}attached/m.test(stdout)) return guest;
     await new Promise((done) => setTimeout(done, POLL_MS));
   }
@@ -59,7 +61,8 @@ async function start(
   const run = new CliProcess(['run', ...words], { ...environment, XDG_RUNTIME_DIR: directory });
   t.teardown(() => run.child.kill('SIGKILL'));
   const [, adapter, qemu] = await run.until(/the adapter is process (\d+), QEMU is process (\d+)/);
-  return { run, adapter: Number(adapter), qemu: Number(qemu), directory };
+  const [socket] = readdirSync(join(directory, 'vuhca'));
+  return { run, adapter: Number(adapter), qemu: Number(qemu), directory, control: join(directory, 'vuhca', socket) };
 }
 
 /** Commands find the adapter of the guest; then a signal ends both, and nothing is left. */
