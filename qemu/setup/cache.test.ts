@@ -78,6 +78,19 @@ t.test('an old artifact stays while its lock is held', async (t) => {
   t.ok(existsSync(lock), 'a process that waits for the file and one that opens it anew exclude each other');
 });
 
+t.test('an old artifact stays while another process uses it', async (t) => {
+  const old = await provide(countingRecipe('thing', 1).recipe);
+  const user = spawn(process.execPath, ['-e', 'process.stdin.resume(); console.log("up")'], { cwd: old });
+  await once(user.stdout, 'data');
+  utimesSync(old, new Date(0), new Date(0));
+  await provide({ ...countingRecipe('thing', 2).recipe, keep: 1 });
+  t.ok(existsSync(old), 'a cluster starts its nodes again from it');
+  user.stdin.end();
+  await once(user, 'exit');
+  await provide({ ...countingRecipe('thing', 3).recipe, keep: 1 });
+  t.notOk(existsSync(old));
+});
+
 t.test('a cache that cannot be had is a sentence with a remedy', (t) => {
   const folder = t.testdir({ file: '' });
   for (const place of ['/dev/null', '/proc/none', join(folder, 'file')]) {

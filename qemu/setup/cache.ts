@@ -23,6 +23,7 @@ import {
 } from 'node:fs';
 import { basename, join } from 'node:path';
 import { cacheFolder, findStrangersPart, makeFolder } from '../../protocol/system/private-folder.mjs';
+import { lookForUsers } from './cache-users.ts';
 import { withLock, withLockIfFree } from './lock.ts';
 import { type StepDetails, withProgress } from './progress.ts';
 import { SetupError } from './tools/errors.ts';
@@ -166,7 +167,11 @@ async function removeLeftovers(root: string, name: string, directory: string): P
   }
 }
 
-/** Lock files stay: a run that waits for a removed one would not exclude a run with a new one. */
+/**
+ * Removes old artifacts that no other process uses: a cluster starts nodes again hours after its
+ * first boot. Lock files stay: a run that waits for a removed one would not exclude a run with a
+ * new one.
+ */
 async function prune(root: string, recipe: Recipe): Promise<void> {
   const entries = listArtifacts(root, recipe.name)
     .filter((entry) => !HALF_BUILT.test(entry))
@@ -176,10 +181,12 @@ async function prune(root: string, recipe: Recipe): Promise<void> {
       usedMs: statSync(join(root, entry), { throwIfNoEntry: false })?.mtimeMs ?? 0,
     }))
     .sort((a, b) => b.usedMs - a.usedMs);
-  for (const { path, usedMs } of entries.slice(recipe.keep ?? 3)) {
-    if (Date.now() - usedMs < (recipe.inUseMs ?? IN_USE_MS)) continue;
+  const isOld = ({ usedMs }: { usedMs: number }): boolean => Date.now() - usedMs >= (recipe.inUseMs ?? IN_USE_MS);
+  const old = entries.slice(recipe.keep ?? 3).filter(isOld);
+  if (old.length === 0) return;
+  const userOf = lookForUsers(root);
+  for (const { path } of old.filter(({ path }) => userOf(path) === undefined))
     await withLockIfFree(lockOf(path), async () => rmSync(path, { recursive: true, force: true }));
-  }
 }
 
 function listArtifacts(root: string, name: string): string[] {
