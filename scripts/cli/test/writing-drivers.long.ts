@@ -11,6 +11,8 @@ import { runCli } from '../testing/run-cli.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const text = readFileSync(join(ROOT, 'docs/WRITING-DRIVERS.md'), 'utf8');
+/** The driver of the questions that need no other. */
+const EXAMPLE = 'guest-tests/example';
 t.setTimeout(0);
 
 /** The first block of code of a language after `place`. */
@@ -46,6 +48,11 @@ t.test('the eleven questions', { jobs: 2 }, async (t) => {
     return word.startsWith('guest-tests/') ? join(ROOT, word) : /^my/.test(word) ? join(folder, word) : word;
   };
   for (const words of commands) {
+    // Another command does all of this and more.
+    if (words.join(' ') === `test ${EXAMPLE}`) {
+      t.ok(commands.some((other) => other.join(' ').startsWith(`test ${EXAMPLE} --junit`)));
+      continue;
+    }
     // A shell and a debugger wait for a user; other tests run them.
     if (words.includes('--debug') || (words[0] === 'run' && !words.includes('--case'))) continue;
     t.test(words.join(' '), async (t) => {
