@@ -8,8 +8,9 @@ import t from 'tap';
 import { partOf } from '../fixtures/seeds.ts';
 import { Mlx5Fuzz } from './fuzz.ts';
 
+const LONG_SEEDS = process.env.VUHCA_LARGE === undefined ? 5 : 12;
 /** Acts per life and lives per seed. */
-const runs = [[1, 60, 2], ...Array.from({ length: 12 }, (_, index) => [index + 2, 2000, 8])] as const;
+const runs = [[1, 60, 2], ...Array.from({ length: LONG_SEEDS }, (_, index) => [index + 2, 2000, 8])] as const;
 
 for (const [seed, acts, lives] of partOf(runs, 1))
   t.test(`seed ${seed}`, (t) => {

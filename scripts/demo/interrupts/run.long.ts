@@ -23,7 +23,7 @@ t.setTimeout(0);
 
 t.test('interrupts alone when idle; under load polls, and interrupts of late ones only', async (t) => {
   const begun: string[] = [];
-  const options = { loads: [IDLE, BUSY, SATURATED], measuredMs: 700, rounds: 3 };
+  const options = { loads: [IDLE, BUSY, SATURATED], measuredMs: 500, rounds: 1 };
   const samples = await measureInterrupts({ ...options, onBegin: (text) => void begun.push(text) });
   t.equal(begun.length, samples.length);
   t.same(
