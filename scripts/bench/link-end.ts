@@ -12,21 +12,30 @@ import { newPort, send } from '../../device/rig/fixtures/port-pair.ts';
 const PASS_PACKETS = 256;
 const NS_PER_MS = 1e6;
 
+/** What packets of the benchmark are like. */
+export interface LinkLoad {
+  /** Of each packet. */
+  readonly payloadBytes: number;
+  /** Data virtual lanes, which they take in turns; each has credits of its own. */
+  readonly lanes: number;
+}
+
 export class LinkEndLoop {
   readonly socketLink: SocketLink;
   arrived = 0;
   /** Sends each packet back that arrives. */
   echoes = false;
   readonly #port: ReturnType<typeof newPort>;
-  readonly #payloadBytes: number;
+  readonly #load: LinkLoad;
+  #lane = 0;
   #toSend = 0;
   #lengthBytes = 0;
   #stopped = false;
 
-  /** `payloadBytes`: of each packet. */
-  constructor(number: number, options: SocketLinkOptions, payloadBytes: number) {
-    this.#port = newPort(number);
-    this.#payloadBytes = payloadBytes;
+  constructor(number: number, options: SocketLinkOptions, load: LinkLoad) {
+    this.#port = newPort(number, load.lanes);
+    for (let lane = 0; lane < load.lanes; lane++) this.#port.transmitQueues.mapServiceLevel(lane, lane);
+    this.#load = load;
     this.socketLink = new SocketLink(new StreamLink(this.#port), options);
   }
 
@@ -70,10 +79,18 @@ export class LinkEndLoop {
 
   /** The slots of the ring hold built packets after the first round; CRCs are computed once. */
   #fill(): void {
-    const [ring] = this.#port.transmitQueues.rings;
-    while (this.#toSend > 0 && !ring.full && this.#port.active) {
+    const { payloadBytes, lanes } = this.#load;
+    for (let full = 0; full < lanes && this.#toSend > 0 && this.#port.active; ) {
+      const lane = this.#lane;
+      this.#lane = (lane + 1) % lanes;
+      const ring = this.#port.transmitQueues.rings[lane];
+      if (ring.full) {
+        full++;
+        continue;
+      }
+      full = 0;
       if (ring.leftPackets < ring.capacity) {
-        if (!send(this.#port, 0, this.#payloadBytes)) return;
+        if (!send(this.#port, 0, payloadBytes, lane)) return;
         this.#lengthBytes = ring.readLength;
       } else ring.push(this.#lengthBytes);
       this.#toSend--;

@@ -13,7 +13,7 @@ process.on('message', async (order: LinkOrder) => {
   if ('endpoint' in order) {
     end?.stop();
     const key = order.encrypted ? { key: linkKey } : {};
-    end = new LinkEndLoop(2, { role: 'connect', endpoint: order.endpoint, ...key }, order.payloadBytes);
+    end = new LinkEndLoop(2, { role: 'connect', endpoint: order.endpoint, ...key }, order.load);
     await end.start();
   } else {
     if (end === undefined) return;

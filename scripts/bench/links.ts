@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run bench -- links [--rounds N]`: bytes per second and the time of a ping-pong over links
- * between two processes: a UNIX socket, TCP on loopback, and TCP with TLS. It is the cost of the
- * link: packets are built once, and their CRCs are neither computed nor checked. The kinds take
- * turns; the medians count, and the ratios to the UNIX socket. Processor time includes waits for
- * credits, in which a pump would spin as well. With both ends in one process neither waits: that is
- * the cost of a packet, on a busy machine too.
+ * `npm run bench -- links [--rounds N] [--lanes N]`: bytes per second and the time of a ping-pong
+ * over links between two processes: a UNIX socket, TCP on loopback, and TCP with TLS. It is the
+ * cost of the link: packets are built once, and their CRCs are neither computed nor checked. The
+ * kinds take turns; the medians count, and the ratios to the UNIX socket. Processor time includes
+ * waits for credits, in which a pump would spin as well. With both ends in one process neither
+ * waits: that is the cost of a packet, on a busy machine too.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,12 +17,12 @@ import type { LinkEndpoint } from '../../protocol/system/socket-address.ts';
 import { runEntry } from '../../qemu/setup/tools/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/script-options.ts';
 import { table } from '../console/table.ts';
-import { LinkEndLoop } from './link-end.ts';
+import { LinkEndLoop, type LinkLoad } from './link-end.ts';
 import { median, processorNs } from './statistics.ts';
 
 /** What the other process is told. */
 export type LinkOrder =
-  | { readonly endpoint: LinkEndpoint; readonly encrypted: boolean; readonly payloadBytes: number }
+  | { readonly endpoint: LinkEndpoint; readonly encrypted: boolean; readonly load: LinkLoad }
   | { readonly packets: number; readonly echoes: boolean };
 
 export const linkKey: LinkKey = { kind: 'shared', secret: Buffer.alloc(32, 1) };
@@ -46,16 +46,14 @@ interface Sample {
 
 if (process.argv[1] === import.meta.filename)
   await runEntry(async () => {
-    const script = defineScript('npm run bench -- links', 'Measures links between processes.').option(
-      '--rounds <N>',
-      'Turns of each kind of link.',
-      wholeNumber(1),
-      5,
-    );
-    await compareKinds(readOptions<{ rounds: number }>(script).rounds);
+    const script = defineScript('npm run bench -- links', 'Measures links between processes.')
+      .option('--rounds <N>', 'Turns of each kind of link.', wholeNumber(1), 5)
+      .option('--lanes <N>', 'Virtual lanes, which have credits of their own.', wholeNumber(1, 8), 1);
+    const { rounds, lanes } = readOptions<{ rounds: number; lanes: number }>(script);
+    await compareKinds(rounds, { payloadBytes: PAYLOAD_BYTES, lanes });
   });
 
-async function compareKinds(rounds: number): Promise<void> {
+async function compareKinds(rounds: number, load: LinkLoad): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'vuhca-links-'));
   const worker = fork(join(import.meta.dirname, 'links-worker.ts'), { execArgv: ['--import=#typescript'] });
   try {
@@ -63,8 +61,8 @@ async function compareKinds(rounds: number): Promise<void> {
     for (let round = -1; round < rounds; round++) {
       for (const [index, kind] of KINDS.entries()) {
         const sample = {
-          ...(await measure(kind, join(folder, `${round}`), worker)),
-          packetNs: await measureAlone(kind, join(folder, `${round}.alone`)),
+          ...(await measure(kind, join(folder, `${round}`), worker, load)),
+          packetNs: await measureAlone(kind, join(folder, `${round}.alone`), load),
         };
         if (round >= 0) samples[index].push(sample);
         process.stderr.write('.');
@@ -78,14 +76,19 @@ async function compareKinds(rounds: number): Promise<void> {
   }
 }
 
-async function measure(kind: Kind, path: string, worker: ChildProcess): Promise<Omit<Sample, 'packetNs'>> {
+async function measure(
+  kind: Kind,
+  path: string,
+  worker: ChildProcess,
+  load: LinkLoad,
+): Promise<Omit<Sample, 'packetNs'>> {
   const tell = (order: LinkOrder): void => void worker.send(order);
   const askTime = async (): Promise<number> => {
     tell({ packets: 0, echoes: false });
     return ((await once(worker, 'message')) as [number])[0];
   };
-  const { end, there, encrypted } = await listen(kind, path);
-  tell({ endpoint: there, encrypted, payloadBytes: PAYLOAD_BYTES });
+  const { end, there, encrypted } = await listen(kind, path, load);
+  tell({ endpoint: there, encrypted, load });
   await end.until(() => end.socketLink.link.up);
   try {
     const [there0, here0, startMs] = [await askTime(), processorNs(), performance.now()];
@@ -103,20 +106,20 @@ async function measure(kind: Kind, path: string, worker: ChildProcess): Promise<
 }
 
 /** The listening end, and where its peer finds it. */
-async function listen(kind: Kind, path: string) {
+async function listen(kind: Kind, path: string, load: LinkLoad) {
   const isLocal = kind === 'UNIX socket';
   const encrypted = kind === 'TCP with TLS';
   const endpoint = isLocal ? { path } : { host: '127.0.0.1', port: 0 };
-  const end = new LinkEndLoop(1, { role: 'listen', endpoint, ...(encrypted ? { key: linkKey } : {}) }, PAYLOAD_BYTES);
+  const end = new LinkEndLoop(1, { role: 'listen', endpoint, ...(encrypted ? { key: linkKey } : {}) }, load);
   await end.start();
   return { end, encrypted, there: isLocal ? endpoint : { host: '127.0.0.1', port: end.socketLink.boundPort } };
 }
 
 /** ns of processor time of a packet when both ends share a thread. */
-async function measureAlone(kind: Kind, path: string): Promise<number> {
-  const { end, there, encrypted } = await listen(kind, path);
+async function measureAlone(kind: Kind, path: string, load: LinkLoad): Promise<number> {
+  const { end, there, encrypted } = await listen(kind, path, load);
   const key = encrypted ? { key: linkKey } : {};
-  const peer = new LinkEndLoop(2, { role: 'connect', endpoint: there, ...key }, PAYLOAD_BYTES);
+  const peer = new LinkEndLoop(2, { role: 'connect', endpoint: there, ...key }, load);
   await peer.start();
   await end.until(() => end.socketLink.link.up && peer.socketLink.link.up);
   const startNs = processorNs();
