@@ -3,10 +3,11 @@
 #
 # The InfiniBand device of the driver in Debian's user space: its attributes in Debian's tools, and
 # IPoIB between its ports, each in a network namespace. Under traffic the driver is unbound, the
-# function reset and the module removed (PART=life), or the adapter killed (PART=loss): each time
-# the users of the device must leave it without a complaint of the kernel, and work again where they
-# can; a program that polls gets its requests back (PART=program). With PART=asleep the system
-# sleeps under traffic. verbs-run.ts packs it, with PART in /etc/verbs.
+# function reset and the module removed (PART=life): each time the users of the device must leave it
+# without a complaint of the kernel, and work again. With PART=loss programs that take long use the
+# device, and then the adapter is killed under a program that polls, which gets its requests back,
+# and under IPoIB, with traffic if TRAFFIC is set. With PART=asleep the system sleeps under traffic.
+# verbs-run.ts packs it, with both words in /etc/verbs.
 
 . /etc/verbs
 
@@ -36,7 +37,7 @@ eventually() {
     sleep 0.2
   done
 }
-now() { cut -d. -f1 /proc/uptime; }
+now() { IFS=. read -r uptime _ </proc/uptime && echo $uptime; }
 
 all_active() {
   for port in $DEVICE/ports/*/state; do grep -q ACTIVE "$port" || return 1; done
@@ -126,7 +127,7 @@ life() {
   echo $FUNCTION >/sys/bus/pci/drivers/vuhca/unbind && [ ! -e $DEVICE ]
   report $? unbind-under-load
   unload
-  bind_without_tails && arrange connected
+  bind 0 && arrange connected
   report $? connected-after-unbind
 
   load
@@ -163,37 +164,25 @@ was_flushed() {
   return 1
 }
 
-lose() {
-  echo "# host: kill the device"
-  eventually "dmesg | grep -q 'the device is gone'"
-  report $? loss-is-noticed
-}
-
-# The adapter dies while a program polls and nothing else uses the device.
-program() {
-  eventually all_active && start_program
-  lose
-  was_flushed
-  report $? requests-are-flushed
-}
-
-# The driver reads the parameter when a function comes into service.
-bind_without_tails() {
-  echo 0 >/sys/module/vuhca/parameters/shadow_tails
+# bind TAILS: whether the driver watches tails of send queues is read when a function comes into
+# service.
+bind() {
+  echo $1 >/sys/module/vuhca/parameters/shadow_tails
   echo $FUNCTION >/sys/bus/pci/drivers/vuhca/bind
 }
 
-# exchange COMMAND: between both ports. The client tries until the server listens.
+# exchange COMMAND: between both ports. State 0A is LISTEN.
 exchange() {
   $1 -d vuhca0 -i 1 >/tmp/server 2>&1 &
   server=$!
+  eventually "grep -q ' 0A ' /proc/net/tcp /proc/net/tcp6"
   eventually "$1 -d vuhca0 -i 2 localhost" && wait $server
 }
 
 # Messages of processes, one at a time and in streams.
 post() {
   exchange "ibv_rc_pingpong -c -n 200" && exchange "ibv_ud_pingpong -c -n 200" &&
-    exchange "ib_write_bw -F -s 64 -n 2000" && /root/stream vuhca0 -1 1 2 200 64 >/tmp/stream
+    exchange "ib_write_bw -F -s 64 -n 500" && /root/stream vuhca0 -1 1 2 200 64 >/tmp/stream
 }
 
 # Programs that take long: one makes every object in the largest size that is reported, one tries
@@ -205,7 +194,7 @@ programs() {
   post
   report $? posting-with-tails
   echo $FUNCTION >/sys/bus/pci/drivers/vuhca/unbind
-  bind_without_tails && eventually all_active && post && grep -qx 0 $DEVICE/hw_counters/tails_found
+  bind 0 && eventually all_active && post && grep -qx 0 $DEVICE/hw_counters/tails_found
   report $? posting-without-tails
 }
 
@@ -243,10 +232,17 @@ asleep() {
 }
 
 loss() {
-  arrange connected
-  load
-  lose
-  unload
+  programs
+  echo $FUNCTION >/sys/bus/pci/drivers/vuhca/unbind
+  bind 1 && arrange connected
+  [ -z "$TRAFFIC" ] || load
+  start_program
+  echo "# host: kill the device"
+  eventually "dmesg | grep -q 'the device is gone'"
+  report $? loss-is-noticed
+  was_flushed
+  report $? requests-are-flushed
+  [ -z "$TRAFFIC" ] || unload
   # A far end that is gone takes no connection down; stopped interfaces destroy theirs.
   ip link set ib0 down && ip -n far link set ib1 down
   eventually "$NO_CONNECTION" && rmmod vuhca_ib && rmmod vuhca
