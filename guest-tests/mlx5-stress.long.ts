@@ -11,9 +11,13 @@ import t from 'tap';
 import { readRounds, runStress } from './stress-run.ts';
 
 const CAUSES = ['internal', 'processor', 'hardware', 'temperature'];
-/** Results of the start and six parts, and the check after each. */
-const CHECKS = 13;
-const [reloads = 1, kills = 2, flaps = 2, failures = 1, hostile = 1] = readRounds('MLX5_STRESS');
+/** Results of the start and four parts, and the check after each. */
+const CHECKS = 9;
+/**
+ * One function is removed, comes again and fails under IPoIB while the other has traffic, in any
+ * case; stock-drivers.long.ts removes the driver as well.
+ */
+const [reloads = 0, kills = 2, flaps = 2, failures = 0, hostile = 1] = readRounds('MLX5_STRESS');
 const SEED = Number(process.env.SEED ?? 1);
 const TOPOLOGY = {
   adapters: { card: { sockets: ['0.sock', '1.sock'], personality: 'mlx5' } },
@@ -38,6 +42,6 @@ t.test('the stock driver under stress', async (t) => {
       SEED,
     },
     device: { topology: TOPOLOGY },
-    checks: CHECKS,
+    checks: CHECKS + 2 * [reloads, failures].filter((rounds) => rounds > 0).length,
   });
 });

@@ -9,7 +9,7 @@ import t from 'tap';
 import { readRounds, runStress } from './stress-run.ts';
 
 const CAUSES = ['internal', 'bus', 'memory', 'parity'];
-const [reloads = 3, kills = 4, flaps = 5, failures = 1] = readRounds('MTHCA_STRESS');
+const [reloads = 1, kills = 4, flaps = 2, failures = 1] = readRounds('MTHCA_STRESS');
 
 // The session ends a guest that falls silent; no other bound holds on a busy machine.
 t.setTimeout(0);

@@ -20,6 +20,7 @@ report() {
 
 # until_true COMMAND...: repeats it until it succeeds, with a wide bound, because the machine may be
 # busy. Functions that are called often start no program: on an emulated processor each takes long.
+# PAUSE, in seconds, is longer for those that start some.
 note_time() { IFS=. read -r seconds _ </proc/uptime; }
 until_true() {
   note_time
@@ -27,12 +28,14 @@ until_true() {
   until "$@"; do
     note_time
     [ "$seconds" -lt $deadline ] || { echo "# in vain: $*"; return 1; }
-    sleep 0.05
+    sleep ${PAUSE:-0.05}
   done
 }
 
 all_active() {
-  for port in $IB/ports/1 $FAR_PORT; do grep -q ACTIVE "$port/state" 2>/dev/null || return 1; done
+  for port in $IB/ports/1 $FAR_PORT; do
+    read -r port_state 2>/dev/null <"$port/state" && [ "${port_state#*: }" = ACTIVE ] || return 1
+  done
 }
 
 # Objects of each adapter. Groups follow those of IPoIB, which change with time.
