@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Debian's unmodified InfiniBand drivers in a real guest, on devices of the personalities.
- * cases/stock-driver.sh has the checks. Called by mthca.long.ts, mthca-one-port.long.ts and
- * mlx5.long.ts.
+ * cases/stock-driver.sh has the checks. Called by stock-drivers.long.ts.
  */
 import { readFileSync } from 'node:fs';
 import type { Test } from 'tap';
@@ -30,7 +29,7 @@ const PREFIX = 'fe80:0000:0000:0000';
 
 /** Settings of the script for a driver; patterns are regular expressions of awk. */
 interface StockDriver {
-  /** Name of its first device. */
+  /** The names of its devices, up to their numbers. */
   readonly device: string;
   /** The board_id that sysfs shows. */
   readonly board: string;
@@ -46,7 +45,7 @@ interface StockDriver {
 
 const drivers = {
   mthca: {
-    device: 'mthca0',
+    device: 'mthca',
     board: 'VUHCA-MTHCA',
     commandVector: 'mthca-cmd',
     complaint: 'mthca.*(fail|return|bogus|error|abort|[Uu]nhandled|old)',
@@ -54,7 +53,7 @@ const drivers = {
     hasDevlink: false,
   },
   mlx5: {
-    device: 'mlx5_0',
+    device: 'mlx5_',
     board: 'VUHCA_MLX5_0001',
     commandVector: 'mlx5_async',
     complaint: '^<[0-4]>.*mlx5',
@@ -74,7 +73,7 @@ export interface StockDevice {
   readonly lid?: number;
 }
 
-/** The devices of a guest, one for each driver. */
+/** The devices of a guest. */
 export interface StockRun {
   readonly devices: readonly StockDevice[];
   /** The adapters of these devices, in their order, then others that no guest uses. */
@@ -89,9 +88,17 @@ function guidText(nodeGuid: string, plus: number): string {
   return guid.replace(/(.{4})(?=.)/g, '$1:');
 }
 
-function describeDevice(device: StockDevice): string {
+/** Names of the devices as their drivers count them. */
+function nameDevices(devices: readonly StockDevice[]): string[] {
+  return devices.map(({ driver }, at) => {
+    const number = devices.slice(0, at).filter((other) => other.driver === driver).length;
+    return `${drivers[driver].device}${number}`;
+  });
+}
+
+function describeDevice(name: string, device: StockDevice): string {
   const { driver, type, firmware, nodeGuid = defaultMthcaOptions.nodeGuid, lid = 1 } = device;
-  const { board, commandVector, complaint, harmless, device: name } = drivers[driver];
+  const { board, commandVector, complaint, harmless } = drivers[driver];
   const settings = {
     DEVICE: name,
     MODULES: STOCK_DRIVERS[driver].join(' '),
@@ -116,6 +123,7 @@ function hasDevlink({ driver }: StockDevice): boolean {
 }
 
 async function makeJob(devices: readonly StockDevice[], kernel: KernelChoice): Promise<GuestJob> {
+  const names = nameDevices(devices);
   const packed = await kernel.provideModules(devices.flatMap(({ driver }) => STOCK_DRIVERS[driver]));
   return {
     bootModules: kernel.bootModules,
@@ -123,8 +131,9 @@ async function makeJob(devices: readonly StockDevice[], kernel: KernelChoice): P
     files: [
       { path: '/etc/stock/modules', content: packed.map(({ name }) => `${name}\n`).join(''), mode: 0o644 },
       ...(devices.some(hasDevlink) ? await provideProgram(DEVLINK) : []),
-      ...devices.map((device) => {
-        return { path: `/etc/stock/devices/${device.driver}`, content: describeDevice(device), mode: 0o644 };
+      ...devices.map((device, at) => {
+        const name = names[at] as string;
+        return { path: `/etc/stock/devices/${name}`, content: describeDevice(name, device), mode: 0o644 };
       }),
     ],
     script: { name: SCRIPT, text: readFileSync(new URL(`cases/${SCRIPT}`, import.meta.url), 'utf8') },

@@ -10,10 +10,10 @@
 DRIVER=/sys/bus/pci/drivers/ib_mthca
 WORD="ib_mthca got the interrupt of its first command too late on this busy machine and is bound again"
 
-# What the driver has said since it began with a device last.
+# missed SLOT: what the driver has said since it began with this device last.
 missed() {
-  dmesg | awk '/ib_mthca: Initializing/ { missed = 0 }
-    /NOP command failed to generate interrupt/ { missed = 1 }
+  dmesg | awk -v slot="$1" 'index($0, slot) && /ib_mthca: Initializing/ { missed = 0 }
+    index($0, slot) && /NOP command failed to generate interrupt/ { missed = 1 }
     END { exit !missed }'
 }
 
@@ -23,7 +23,7 @@ for device in /sys/bus/pci/devices/*; do
   read -r vendor <"$device/vendor"
   read -r id <"$device/device"
   case $vendor:$id in 0x15b3:0x6274 | 0x15b3:0x6282) ;; *) continue ;; esac
-  while [ ! -e "$device/driver" ] && [ $tries -gt 0 ] && missed; do
+  while [ ! -e "$device/driver" ] && [ $tries -gt 0 ] && missed "${device##*/}"; do
     tries=$((tries - 1))
     echo "# $WORD"
     echo "<5>vuhca: $WORD" >/dev/kmsg

@@ -70,13 +70,17 @@ devlink_agrees() {
   return 1
 }
 
-# Interrupts of the vector of commands, on all processors.
+# Interrupts of the device's vector of commands, on all processors.
 command_interrupts() {
-  awk -v vector="$COMMAND_VECTOR" '$0 ~ vector { for (i = 2; i <= NF && $i ~ /^[0-9]+$/; i++) sum += $i }
+  slot=$(readlink -f "$SYS/device")
+  awk -v vector="$COMMAND_VECTOR" -v slot="pci:${slot##*/}" '$0 ~ vector && index($0, slot) { for (i = 2; i <= NF && $i ~ /^[0-9]+$/; i++) sum += $i }
     END { print sum + 0 }' /proc/interrupts
 }
 
+# Devices of one driver go and come together.
 reload() {
+  case $reloaded in *" $MODULES "*) [ -e "$SYS" ]; return ;; esac
+  reloaded="$reloaded $MODULES "
   remove && [ ! -e "$SYS" ] && load && [ -e "$SYS" ]
 }
 
@@ -122,7 +126,7 @@ check_device() {
 }
 
 set -- /etc/stock/devices/*
-device_number=0
+device_number=0 reloaded=
 echo "KTAP version 1"
 echo "1..$#"
 for settings; do
@@ -132,8 +136,4 @@ for settings; do
   device_number=$((device_number + 1))
   check_device "${settings##*/}"
   echo "${failed:+not }ok $device_number ${settings##*/}"
-done
-for settings; do
-  . "$settings"
-  remove
 done
