@@ -15,7 +15,8 @@ IQN=iqn.2026-11.vuhca:disk
 # time. FILE is an option of fio.
 verify_on() {
   on="$2 --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --do_verify=1 --minimal"
-  check "$1-verify-4-KiB" "fio --name=short --rw=randwrite --bs=4k --iodepth=16 --size=4M $on"
+  [ -n "$SHORT" ] && size=1M || size=4M
+  check "$1-verify-4-KiB" "fio --name=short --rw=randwrite --bs=4k --iodepth=16 --size=$size $on"
   [ -z "$SHORT" ] || return 0
   check "$1-verify-512-KiB" "fio --name=long --rw=write --bs=512k --iodepth=4 --size=16M $on"
   check "$1-verify-mixed" "fio --name=mixed --rw=randrw --bsrange=512-64k --iodepth=8 --size=4M $on"
