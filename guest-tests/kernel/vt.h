@@ -185,9 +185,10 @@ unsigned int vt_count(void);
 	({								\
 		ktime_t end_ = ktime_add_ms(ktime_get(), VT_TIMEOUT_MS); \
 		bool came_ = condition;					\
+		unsigned int nap_us_ = 0;				\
 									\
 		while (!came_ && ktime_before(ktime_get(), end_)) {	\
-			usleep_range(50, 100);				\
+			vt_nap(&nap_us_);				\
 			came_ = condition;				\
 		}							\
 		if (!came_)						\
@@ -209,6 +210,7 @@ struct vuhca_qp *vt_create_qp(struct vt *t, struct vt_end *end,
 int vt_ready(struct vuhca_qp *qp, u8 port);
 
 /* vt_status.c */
+void vt_nap(unsigned int *us);
 unsigned int vt_poll(struct vuhca_cq *cq, struct vuhca_wc *wc,
 		     unsigned int count, unsigned int timeout_ms);
 bool vt_has_entries(struct vuhca_cq *cq, u32 count);

@@ -129,8 +129,8 @@ static bool vt_streams_done(struct vt_streams *all)
 static void vt_streams_pump(struct vt_streams *all)
 {
 	ktime_t progress = ktime_get();
+	unsigned int i, nap_us = 0;
 	int sends, receives;
-	unsigned int i;
 
 	while (!vt_streams_done(all)) {
 		for (i = 0; i < all->count; i++)
@@ -141,12 +141,14 @@ static void vt_streams_pump(struct vt_streams *all)
 			   vt_streams_poll(all, all->t->recv_cq.cq);
 		if (sends < 0 || receives < 0)
 			return;
-		if (sends + receives)
+		if (sends + receives) {
 			progress = ktime_get();
-		else if (ktime_ms_delta(ktime_get(), progress) > VT_TIMEOUT_MS)
+			nap_us = 0;
+		} else if (ktime_ms_delta(ktime_get(), progress) > VT_TIMEOUT_MS) {
 			return;
-		else
-			usleep_range(10, 30);
+		} else {
+			vt_nap(&nap_us);
+		}
 	}
 }
 

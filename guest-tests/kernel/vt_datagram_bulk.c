@@ -186,7 +186,7 @@ static bool vt_bulk_goes_on(struct vt_bulk *bulk)
 static void vt_bulk_pump(struct vt_bulk *bulk)
 {
 	ktime_t progress = ktime_get();
-	unsigned int before = 0;
+	unsigned int before = 0, nap_us = 0;
 
 	while (vt_bulk_goes_on(bulk)) {
 		if (!vt_bulk_send(bulk) || !vt_bulk_poll(bulk))
@@ -194,10 +194,11 @@ static void vt_bulk_pump(struct vt_bulk *bulk)
 		if (bulk->received + bulk->completed != before) {
 			before = bulk->received + bulk->completed;
 			progress = ktime_get();
+			nap_us = 0;
 		} else if (ktime_ms_delta(ktime_get(), progress) > VT_TIMEOUT_MS) {
 			return;
 		} else {
-			usleep_range(10, 30);
+			vt_nap(&nap_us);
 		}
 	}
 }

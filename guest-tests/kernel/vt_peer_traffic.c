@@ -146,7 +146,7 @@ void vt_peer_stream(struct vt_peer *peer, unsigned int total, bool cuts)
 		.total = total,
 		.cut_every = cuts && !peer->side ? total / 3 + 1 : 0,
 	};
-	unsigned int i, before = 0;
+	unsigned int i, before = 0, nap_us = 0;
 	struct vt *t = peer->t;
 	ktime_t progress;
 
@@ -165,12 +165,13 @@ void vt_peer_stream(struct vt_peer *peer, unsigned int total, bool cuts)
 		if (stream.completed + stream.received != before) {
 			before = stream.completed + stream.received;
 			progress = ktime_get();
+			nap_us = 0;
 		} else if (ktime_ms_delta(ktime_get(), progress) >
 			   VT_TIMEOUT_MS) {
 			break;
 		}
 		if (!sends)
-			usleep_range(20, 50);
+			vt_nap(&nap_us);
 	}
 	VT_EQUAL(t, stream.completed, total);
 	VT_EQUAL(t, stream.received, total);

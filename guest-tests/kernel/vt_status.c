@@ -2,6 +2,19 @@
 /* State of completion queues, fault registers, ports and QPs. */
 #include "vt.h"
 
+#define VT_NAP_MAX_US	1000U
+
+/*
+ * Sleeps between two looks at what another one changes, twice as long each
+ * time: each look costs an emulated processor as much as it does work. @us is 0
+ * before the first look, and after progress.
+ */
+void vt_nap(unsigned int *us)
+{
+	*us = clamp(2 * *us, 20U, VT_NAP_MAX_US);
+	usleep_range(*us, *us + *us / 2);
+}
+
 /*
  * Polls until there are @count completions or the time is up; returns their
  * number.
@@ -11,10 +24,14 @@ unsigned int vt_poll(struct vuhca_cq *cq, struct vuhca_wc *wc,
 {
 	ktime_t end = ktime_add_ms(ktime_get(), timeout_ms);
 	unsigned int found = vuhca_poll_cq(cq, count, wc);
+	unsigned int more, nap_us = 0;
 
 	while (found < count && ktime_before(ktime_get(), end)) {
-		usleep_range(20, 50);
-		found += vuhca_poll_cq(cq, count - found, wc + found);
+		vt_nap(&nap_us);
+		more = vuhca_poll_cq(cq, count - found, wc + found);
+		found += more;
+		if (more)
+			nap_us = 0;
 	}
 	return found;
 }
