@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Two guests on two adapters that run the suite "peer" against each other. The adapters are in one
- * process, joined by two switches with the built-in subnet manager and by bad links; or in two
- * processes, joined by a socket link and by one that is cut while it carries traffic. The host
- * carries words between the guests. Called by peers.test.ts, switches.long.ts and vswitch.long.ts.
+ * process, joined by two switches with the built-in subnet manager and by bad links, and the second
+ * guest has a virtual function behind an embedded switch; or in two processes, joined by a socket
+ * link and by one that is cut while it carries traffic. The host carries words between the guests.
+ * Called by peers.test.ts and switches.long.ts.
  */
 import { join } from 'node:path';
 import { ControlClient } from '../device/process/control/control-client.ts';
@@ -29,11 +30,8 @@ export interface PeerRun {
   readonly cuts: number;
 }
 
-/**
- * Link between the adapters: inside one process, or from process to process. With `functions` the
- * guests have virtual functions behind embedded switches.
- */
-export type PeerPath = 'switches' | 'functions' | 'sockets';
+/** Link between the adapters: inside one process, or from process to process. */
+export type PeerPath = 'switches' | 'sockets';
 
 /** The adapter processes of a test and their sockets. */
 interface Served {
@@ -52,10 +50,12 @@ const FAULTS = { seed: 20, faults: { drop: 0.01, duplicate: 0.005, reorder: 0.00
  * Runs both guests to their end. Throws SetupError only when adapter or guest cannot be started.
  */
 export async function runPeers(path: PeerPath, options: CaseOptions & GuestSessionOptions = {}): Promise<PeerRun> {
-  const pack = async (side: number) => packJob(await makeCaseJob({ ...options, script: 'peer.sh', side }));
+  // Only there a port has a subnet manager.
+  const suites = path === 'switches' ? ['peer', 'mad'] : ['peer'];
+  const pack = async (side: number) => packJob(await makeCaseJob({ ...options, suites, script: 'peer.sh', side }));
   const images = [await pack(0), await pack(1)];
   const directory = makeRunDirectory();
-  const served = path === 'sockets' ? await serveApart(directory) : await serveTogether(topologies[path]);
+  const served = path === 'sockets' ? await serveApart(directory) : await serveTogether();
   let cuts = 0;
   const cut = async (): Promise<void> => {
     // Links inside a process are bad all the time.
@@ -80,7 +80,9 @@ export async function runPeers(path: PeerPath, options: CaseOptions & GuestSessi
   };
 }
 
-const switched = {
+/** Virtual functions, switches embedded and not, the trunk, and ports that are no switch's. */
+const topology = {
+  adapters: { a: { sockets: ['a.sock'] }, b: { sockets: ['physical.sock', 'b.sock'], portModel: 'vswitch' } },
   switches: { s1: { ports: 4 }, s2: { ports: 4 } },
   links: [
     { ports: ['a:1', 's1:1'] },
@@ -91,18 +93,7 @@ const switched = {
   ],
 };
 
-const topologies = {
-  switches: { adapters: { a: { sockets: ['a.sock'] }, b: { sockets: ['b.sock'] } }, ...switched },
-  functions: {
-    adapters: {
-      a: { sockets: ['physical.sock', 'a.sock'], portModel: 'vswitch' },
-      b: { sockets: ['other.sock', 'b.sock'], portModel: 'vswitch' },
-    },
-    ...switched,
-  },
-} as const;
-
-async function serveTogether(topology: object): Promise<Served> {
+async function serveTogether(): Promise<Served> {
   const device = await DeviceProcess.start({ topology });
   return {
     devices: [device],

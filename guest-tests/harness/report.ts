@@ -44,6 +44,12 @@ export function report(t: Test, run: GuestRun, checks?: number): void {
   t.equal(printed.length, checks, 'all checks did run');
 }
 
+/** Expects that each of `names`, a suite and its case, has run in a guest and was not skipped. */
+export function hasPassed(t: Test, { results }: GuestRun, names: readonly string[]): void {
+  const passed = results.filter(({ ok, skipped }) => ok && skipped === undefined).map(({ path }) => path.join('/'));
+  for (const name of names) t.ok(passed.includes(name), `${name} has run`);
+}
+
 /** The log of the kernel from its first complaint on, or its end. */
 function selectLog(log: readonly string[], faults: readonly string[]): readonly string[] {
   const at = log.findIndex((line) => faults.some((text) => text.endsWith(line)));
