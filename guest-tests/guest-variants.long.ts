@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The in-kernel tests of guest.test.ts on other adapters: the fewest resources, combined stores,
- * several functions, other numbers of ports, memory that is late, and an adapter that dies.
+ * other numbers of ports, memory that is late, and an adapter that dies.
  */
 import t from 'tap';
 import { runGuestCases } from './harness/kernel-cases.ts';
 import { hasQemuAborted, runPastOthersFaults } from './harness/others-faults.ts';
-import { report } from './harness/report.ts';
+import { hasPassed, report } from './harness/report.ts';
 import { combinedRun, orderedRun } from './seeded-runs.ts';
 
 /**
@@ -35,10 +35,7 @@ t.test('commands and their copies, with the fewest resources', async (t) => {
     'shares/shortage-level-0',
     'shares/shortage-level-1',
   ];
-  for (const name of [...scarce, 'overload/threshold-rises', 'waiting/links']) {
-    const result = run.results.find(({ path }) => path.join('/') === name);
-    t.ok(result !== undefined && result.skipped === undefined, `${name} did run`);
-  }
+  hasPassed(t, run, [...scarce, 'overload/threshold-rises', 'waiting/links']);
   t.comment(`${run.results.length} results in ${run.seconds.toFixed(1)} s`);
 });
 
@@ -46,35 +43,28 @@ t.test('suites that post commands, with combined stores', async (t) => {
   report(t, await runGuestCases(combinedRun(3)));
 });
 
-t.test('beside an idle function: shares that shrink and shares that are lent', async (t) => {
-  const run = await runGuestCases({ suites: ['converge', 'lend'], deviceArguments: ['--functions', '2'] });
-  report(t, run);
-  for (const { path, skipped } of run.results) t.equal(skipped, undefined, `${path.join('/')} did run`);
-});
-
-t.test('several dedicated buffers for management commands, on a bus as PCI Express has it', async (t) => {
+t.test('four ports at a switch, several dedicated buffers, a bus as PCI Express has it', async (t) => {
   const bus = ['--bus', 'pcie', '--bus-depth', '1', '--doorbell-entries', '64'];
-  const deviceArguments = ['--management-buffers', '3', ...bus];
-  const run = await runGuestCases({ suites: ['dedicated', 'management', 'refusal', 'blocked_bus'], deviceArguments });
+  const deviceArguments = ['--ports', '4', '--fabric', 'switch', '--management-buffers', '3', ...bus];
+  const suites = ['dedicated', 'management', 'refusal', 'blocked_bus', 'port_count', 'mad'];
+  const run = await runGuestCases({ suites, deviceArguments });
   report(t, run);
   for (const { path, skipped } of run.results) t.equal(skipped, undefined, `${path.join('/')} did run`);
-});
-
-t.test('an adapter with one port, and one with four', async (t) => {
-  // A lone port has no cable: a switch makes it active.
-  for (const deviceArguments of [
-    ['--ports', '1', '--fabric', 'switch'],
-    ['--ports', '4'],
-  ])
-    report(t, await runGuestCases({ suites: ['port_count'], deviceArguments }));
 });
 
 t.test('suites that poll and get events, on memory that lags and is disordered', async (t) => {
   report(t, await runGuestCases(orderedRun(1)));
 });
 
-t.test('an adapter that dies under the driver', async (t) => {
-  const run = await runPastOthersFaults(t, ATTEMPTS, () => runGuestCases({ script: 'gone.sh' }));
+t.test('an adapter with one port, which dies under the driver', async (t) => {
+  // A lone port has no cable: a switch makes it active.
+  const options = {
+    script: 'gone.sh',
+    suites: ['port_count'],
+    deviceArguments: ['--ports', '1', '--fabric', 'switch'],
+  };
+  const run = await runPastOthersFaults(t, ATTEMPTS, () => runGuestCases(options));
+  hasPassed(t, run, ['port_count/each', 'port_count/special', 'port_count/beyond']);
   if (hasQemuAborted(run)) t.pass('the driver was not judged', { skip: `QEMU aborted by itself ${ATTEMPTS} times` });
   else report(t, run);
 });

@@ -11,8 +11,8 @@ import { LONG_SUITES } from './long-suites.ts';
 /** Suites that kernel.sh leaves out, and the file that names them. */
 const elsewhere: Readonly<Record<string, string>> = {
   blocked_bus: 'guest-variants.long.ts',
-  converge: 'guest-variants.long.ts',
-  lend: 'guest-variants.long.ts',
+  converge: 'tenant-run.ts',
+  lend: 'tenant-run.ts',
   port_count: 'guest-variants.long.ts',
   peer: 'cases/peer.sh',
   flood: 'cases/tenant.sh',

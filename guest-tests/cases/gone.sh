@@ -3,7 +3,10 @@
 #
 # Kills the device process under the driver, which has the effect of a surprise removal: reads
 # return all ones. The driver must notice it, refuse work without waiting for an answer, and unload
-# cleanly. Standard output is KTAP.
+# cleanly. The suites of kernel.sh run before. Standard output is KTAP.
+
+# SUITES
+. /etc/vuhca-test
 
 # VUHCA_BOUND_MS of the driver: the longest wait for the device.
 BOUND_SECONDS=60
@@ -30,18 +33,26 @@ seconds() {
   cut -d. -f1 /proc/uptime
 }
 
+tests=/sys/kernel/debug/vuhca-test/suites
+
 echo "KTAP version 1"
-echo "1..4"
-insmod /modules/vuhca.ko && insmod /modules/vuhca_test.ko only=query
-cat /sys/kernel/debug/vuhca-test/suites/identity | grep -q '^  ok 1 query'
+insmod /modules/vuhca.ko && insmod /modules/vuhca_test.ko
+for suite in $SUITES; do
+  cat "$tests/$suite" | tee /tmp/suite
+  ! grep -q '^  not ok' /tmp/suite && grep -q '^  ok' /tmp/suite
+  report $? "$suite"
+done
+echo pd >/sys/module/vuhca_test/parameters/only
+cat $tests/management | grep -q '^  ok 1 pd'
 report $? "works-before"
 echo "# host: kill the device"
 logged 'the device is gone'
 report $? "noticed"
-cat /sys/kernel/debug/vuhca-test/suites/identity >/tmp/suite
-grep -q '^  not ok 1 query' /tmp/suite && grep -q ' timeouts 0 ' /sys/kernel/debug/vuhca/*/counters
+cat $tests/management >/tmp/suite
+grep -q '^  not ok 1 pd' /tmp/suite && grep -q ' timeouts 0 ' /sys/kernel/debug/vuhca/*/counters
 report $? "refuses-work-at-once"
 # The end of the driver has no counter. Each command that waited would take as long as the bound.
 before=$(seconds)
 rmmod vuhca_test vuhca && [ $(($(seconds) - before)) -lt $BOUND_SECONDS ]
 report $? "unloads"
+echo "1..$number"

@@ -197,8 +197,8 @@ static void vt_execute(struct vt *t)
 	vt_mad_build(mad, VT_CLASS_VENDOR, VT_METHOD_SEND, 1, 0);
 	VT_EQUAL(t, vuhca_execute_mad(t->dev, 1, NULL, true, mad, &result), 0);
 	VT_EQUAL(t, result, 0);
-	VT_EQUAL(t, vuhca_execute_mad(t->dev, 3, NULL, true, mad, &result),
-		 -EINVAL);
+	VT_EQUAL(t, vuhca_execute_mad(t->dev, t->dev->port_count + 1, NULL,
+				      true, mad, &result), -EINVAL);
 }
 
 /* IsSM is in the capability mask while software sets it. */

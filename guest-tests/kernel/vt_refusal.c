@@ -151,7 +151,7 @@ static void vt_destroyed(struct vt *t)
 
 static void vt_ports(struct vt *t)
 {
-	static const u32 numbers[] = { 0, 3, 0xffffffff };
+	const u32 numbers[] = { 0, t->dev->port_count + 1, 0xffffffff };
 	struct vuhca_command command = {
 		.opcode = VUHCA_MANAGEMENT_OPCODE_QUERY_PORT,
 	};

@@ -225,6 +225,15 @@ void vt_refusal_qp_fields(struct vt *t)
 #undef VT_BAD_QP
 }
 
+/* The first port that the adapter does not have. */
+static void vt_port_beyond(struct vt *t, struct vuhca_qp_attributes *attributes)
+{
+	unsigned int port = t->dev->port_count + 1;
+
+	vuhca_qp_attributes_set_port(attributes, port);
+	vuhca_qp_attributes_set_port_high(attributes, port >> 2);
+}
+
 /* Each refused change leaves the QP in its state. */
 void vt_refusal_qp_changes(struct vt *t)
 {
@@ -244,7 +253,7 @@ void vt_refusal_qp_changes(struct vt *t)
 	VT_BAD(t, qp_attributes, MODIFY_QP, qp->qpn, good, expected, \
 	       VT_AT(qp_attributes, member) + (plus), change)
 	VT_BAD_CHANGE(BAD_FIELD, dw1, 1, vuhca_qp_attributes_set_port(&bad, 0));
-	VT_BAD_CHANGE(BAD_FIELD, dw1, 1, vuhca_qp_attributes_set_port(&bad, 3));
+	VT_BAD_CHANGE(BAD_FIELD, dw1, 1, vt_port_beyond(t, &bad));
 	VT_BAD_CHANGE(BAD_FIELD, dw1, 2,
 		      vuhca_qp_attributes_set_pkey_index(&bad, 128));
 	VT_BAD_CHANGE(BAD_FIELD, attribute_mask, 0,
