@@ -67,7 +67,7 @@ run_ways() {
   adapter wake memory
   sleep_as memory mem
   mkswap /dev/vda >/dev/null && swapon /dev/vda
-  sleep_as image disk core
+  # Makes an image of memory, wakes up to write it, and goes on from it.
   echo test_resume >/sys/power/disk
   sleep_as hibernation disk
 }
