@@ -12,9 +12,9 @@ function folder(files: Readonly<Record<string, string>>): ModuleSources {
 }
 
 /** The contents of the files that join adds or changes. */
-function join(files: Readonly<Record<string, string>>): Record<string, string> {
+function join(files: Readonly<Record<string, string>>, isNested = false): Record<string, string> {
   const before = folder(files);
-  const { files: after } = joinSources(before);
+  const { files: after } = joinSources(before, isNested);
   const changed = after.filter((file) => !before.files.includes(file));
   return Object.fromEntries(changed.map(({ path, content }) => [path, content.toString()]));
 }
@@ -79,6 +79,23 @@ t.test('a macro that a later file defines, too, ends with its file', (t) => {
   t.end();
 });
 
+t.test('in a nested part a file has no more headers and macros than its own', (t) => {
+  const files = {
+    Kbuild: 'obj-m := mine.o\nmine-y := a.o b.o c.o d.o\n',
+    'a.c': '#include "x.h"\n#include <linux/y.h>\n#define A 1\nstatic int a;\n',
+    'b.c': '#include "x.h"\nstatic int b(void)\n{\n}\n',
+    'c.c': '# include <linux/z.h>\n',
+    'd.c': '#include <linux/y.h>\n#include <linux/z.h>\n#include "x.h"\n',
+  };
+  const { Kbuild, ...parts } = join(files, true);
+  t.same(parts, {
+    'mine_part1.c': '#include "b.c"\n#include "a.c"\n#undef A\n#include "d.c"\n',
+    'mine_part2.c': '#include "c.c"\n',
+  });
+  t.match(Kbuild, /^mine-y := mine_part1\.o mine_part2\.o$/m);
+  t.end();
+});
+
 t.test('what is more than one list of C files stays as it is', (t) => {
   const files = { 'a.c': '', 'b.c': '' };
   for (const Kbuild of [
@@ -114,11 +131,34 @@ t.test('every file of our modules is in one part', (t) => {
   for (const name of ['driver', 'driver/ib', 'kernel', 'verbs', 'traffic', 'interrupts', 'tenant']) {
     const directory = fileURLToPath(new URL(`../../guest-tests/${name}`, import.meta.url));
     const listed = readFileSync(`${directory}/Kbuild`, 'utf8').match(/\b\w+(?=\.o\b)/g) ?? [];
-    const { files } = joinSources(readSources(directory));
-    const parts = files.filter(({ path }) => /_part\d+\.c$/.test(path));
-    const included = parts.flatMap(({ content }) => content.toString().match(/(?<=")\w+(?=\.c")/g) ?? []);
-    t.same(included, listed.slice(1), name);
-    t.ok(parts.length > 0 && parts.length <= Math.ceil(included.length / 2), `${parts.length} of ${included.length}`);
+    for (const isNested of [false, true]) {
+      const { files } = joinSources(readSources(directory), isNested);
+      const parts = files.filter(({ path }) => /_part\d+\.c$/.test(path));
+      const included = parts.flatMap(({ content }) => content.toString().match(/(?<=")\w+(?=\.c")/g) ?? []);
+      if (isNested) t.same(included.sort(), listed.slice(1).sort(), `${name}, nested`);
+      else t.same(included, listed.slice(1), name);
+      t.ok(parts.length > 0 && parts.length <= (isNested ? listed.length : Math.ceil(included.length / 2)), name);
+    }
+  }
+  t.end();
+});
+
+// A compiler that reads both files at once would not refuse it.
+t.test('no file of our drivers uses a static function of another', (t) => {
+  for (const name of ['driver', 'driver/ib']) {
+    const { files } = readSources(fileURLToPath(new URL(`../../guest-tests/${name}`, import.meta.url)));
+    const texts = files.filter(({ path }) => path.endsWith('.c')).map(({ content }) => content.toString());
+    const headers = files.filter(({ path }) => path.endsWith('.h')).map(({ content }) => content.toString());
+    const own = texts.map(
+      (text) => new Set(Array.from(text.matchAll(/^static [^;={]*?\b(\w+)\(/gm), ([, word]) => word)),
+    );
+    const all = own.flatMap((names) => [...names]).filter((word) => !headers.some((text) => text.includes(`${word}(`)));
+    t.ok(all.length > 100, `${all.length} functions`);
+    const used = texts.flatMap((text, i) => {
+      const words = new Set(text.replace(/\/\*.*?\*\//gs, '').match(/(?<!struct )\b\w+\b/g));
+      return all.filter((word) => words.has(word as string) && !own[i]?.has(word));
+    });
+    t.same(used, [], name);
   }
   t.end();
 });

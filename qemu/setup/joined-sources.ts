@@ -4,6 +4,9 @@
  * kernel are most of what the compiler reads, so a module of 80 files costs a fraction when they
  * are read once for each of eight parts. Names that two files of a part define for themselves are
  * kept apart by macros. Called by module-build.ts for the modules of this project.
+ *
+ * A file whose own includes do not suffice may compile after others. In nested parts it does not:
+ * there each file includes all that those before it do, and sees none of their macros.
  */
 import { headersOf, type ModuleSources, type SourceFile } from './module-sources.ts';
 
@@ -24,6 +27,7 @@ const STATICS = [
   // `static DEFINE_MUTEX(name)`
   /^static\s+(?:\w+\s+)*?[A-Z][A-Z0-9_]*\(\s*(\w+)/gm,
 ];
+const INCLUDES = [/^#\s*include\s*([<"][^>"]*[>"])/gm];
 /** Structures, which have names of their own. */
 const TAGS = [/^((?:struct|union|enum)\s+\w+)\s*\{/gm];
 /** Functions that a header declares. */
@@ -33,7 +37,7 @@ const DECLARED = [/^(?!static\b|typedef\b)[a-z][\w *]*?\b(\w+)\(/gm];
  * The same module with few files to compile. Its other files stay, because the parts include them.
  * A Kbuild that is more than one list of C files is left as it is.
  */
-export function joinSources(sources: ModuleSources): ModuleSources {
+export function joinSources(sources: ModuleSources, isNested = false): ModuleSources {
   const kbuild = sources.files.find(({ path }) => path === 'Kbuild');
   const listed = kbuild === undefined ? undefined : readList(kbuild.content.toString(), sources);
   if (kbuild === undefined || listed === undefined) return sources;
@@ -41,9 +45,9 @@ export function joinSources(sources: ModuleSources): ModuleSources {
   const declared = new Set(
     headersOf(sources).flatMap(({ content }) => namesBy([...DECLARED, ...TAGS], content.toString())),
   );
-  const parts = divide(files).map((part, i) => ({
+  const parts = (isNested ? nest(files) : divide(files)).map((part, i) => ({
     path: `${module}_part${i + 1}.c`,
-    content: Buffer.from(includeAll(part, declared)),
+    content: Buffer.from(includeAll(part, declared, isNested)),
   }));
   const objects = parts.map(({ path }) => path.replace(/c$/, 'o')).join(' ');
   const content = Buffer.from(`${others.join('\n')}\n${module}-y := ${objects}\n`);
@@ -88,11 +92,27 @@ function divide(files: readonly SourceFile[]): SourceFile[][] {
   return parts.filter((part) => part.length > 0);
 }
 
+/** Few parts, in each of which a file includes all that the one before it does. */
+function nest(files: readonly SourceFile[]): SourceFile[][] {
+  const chains: { readonly files: SourceFile[]; last: readonly string[] }[] = [];
+  const included = files.map((file) => ({ file, includes: namesBy(INCLUDES, file.content.toString()) }));
+  for (const { file, includes } of included.sort((a, b) => a.includes.length - b.includes.length)) {
+    const [longest] = chains
+      .filter(({ last }) => last.every((name) => includes.includes(name)))
+      .sort((a, b) => b.last.length - a.last.length);
+    longest?.files.push(file);
+    if (longest === undefined) chains.push({ files: [file], last: includes });
+    else longest.last = includes;
+  }
+  return chains.map((chain) => chain.files);
+}
+
 /**
  * A file that includes the files of a part. A name that a file has for itself gets another one
- * where a file before it has the same, or a header, which the file then does not include.
+ * where a file before it has the same, or a header, which the file then does not include. All its
+ * macros end with it if `areMacrosOwn`, otherwise those that a later file defines, too.
  */
-function includeAll(files: readonly SourceFile[], declared: ReadonlySet<string>): string {
+function includeAll(files: readonly SourceFile[], declared: ReadonlySet<string>, areMacrosOwn: boolean): string {
   const texts = files.map(({ content }) => content.toString());
   const macros = texts.map((text) => namesBy(MACROS, text));
   const own = texts.map((text) => namesBy([...STATICS, ...TAGS], text));
@@ -100,7 +120,9 @@ function includeAll(files: readonly SourceFile[], declared: ReadonlySet<string>)
     const isTaken = (name: string): boolean =>
       declared.has(name) || own.slice(0, i).some((names) => names.includes(name));
     const taken = (own[i] ?? []).filter(isTaken).map((name) => name.replace(/^.*\s/, ''));
-    const redefined = (macros[i] ?? []).filter((name) => macros.slice(i + 1).some((names) => names.includes(name)));
+    const redefined = (macros[i] ?? []).filter(
+      (name) => areMacrosOwn || macros.slice(i + 1).some((names) => names.includes(name)),
+    );
     return [
       ...taken.map((name) => `#define ${name} ${name}_of_${path.replace(/\W/g, '_')}`),
       `#include "${path}"`,

@@ -5,7 +5,7 @@
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as turn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -275,6 +275,24 @@ t.test('a process that is killed in the middle leaves nothing half done', async 
   t.equal((await buildKernelModules([at('alone')], { toolchain })).length, 1);
   t.notOk(existsSync(join(buildFolder('alone'), 'unfinished')));
   t.notOk(readdirSync(join(cacheRoot(), 'artifacts')).some((name) => name.includes('.tmp')));
+});
+
+t.test('builds that were not used for long are removed', async (t) => {
+  const { toolchain, at } = prepare(t);
+  await buildKernelModules([at('alone')], { toolchain });
+  const builds = join(cacheRoot(), 'builds');
+  const [mine] = readdirSync(builds) as [string];
+  for (let i = 0; i < 30; i++) {
+    const old = join(builds, `module-${String(i).padStart(16, '0')}`);
+    mkdirSync(old);
+    utimesSync(old, 1000 + i, 1000 + i);
+  }
+  writeFileSync(at('alone/alone.c'), 'int x;\n');
+  await buildKernelModules([at('alone')], { toolchain });
+  const left = readdirSync(builds);
+  t.equal(left.length, 24);
+  t.ok(left.includes(mine));
+  t.ok(left.includes('module-0000000000000029'), 'the newest of the old ones');
 });
 
 t.test('compilers hold a lock as long as they run', async (t) => {

@@ -34,8 +34,11 @@ export interface BuildOptions {
    * folders of this project when absent.
    */
   strict?(directory: string): boolean;
-  /** False compiles each file by itself, also in the modules of this project. */
-  readonly joined?: boolean;
+  /**
+   * False compiles each file by itself, also in the modules of this project; nested compiles them
+   * in parts that show whether each includes what it needs (joined-sources.ts).
+   */
+  readonly joined?: boolean | 'nested';
   /** Folders that the modules may use; each is compiled only when a module uses its symbols. */
   readonly mayUse?: readonly string[];
 }
@@ -89,7 +92,7 @@ async function buildAll(directories: readonly string[], options: BuildOptions): 
       uses: interfaces,
       toolchain,
       strict,
-      joined: strict && options.joined !== false,
+      joined: strict && (options.joined ?? true),
     });
   });
   // A compiler that is killed in the middle would cost the next run a whole compile.

@@ -5,7 +5,7 @@
  * found. The kernel and the compiler come from the machine's cache, the builds lie in one of their
  * own.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
@@ -88,35 +88,8 @@ t.test('a change compiles only what it concerns', async (t) => {
   t.ok(existsSync(first[0]?.path as string), 'the earlier version stays for its users');
   t.same(second[1], first[1], 'what another module uses has not changed');
 
-  writeFileSync(join(giver, 'giver.h'), GIVER['giver.h'].replace('42', '43'));
-  const third = await buildKernelModules([giver, taker], { toolchain });
-  t.not(third[1]?.path, first[1]?.path, 'a header of another module is an input');
-
   writeFileSync(join(giver, 'two.c'), GIVER['two.c']);
-  writeFileSync(join(giver, 'giver.h'), GIVER['giver.h']);
   t.same(await buildKernelModules([giver, taker], { toolchain }), first, 'the first version again');
-});
-
-t.test('a folder that a killed build left is built anew', async (t) => {
-  const { giver } = prepare(t);
-  await buildKernelModules([giver], { toolchain });
-  const folder = buildFolder('giver');
-  writeFileSync(join(folder, 'two.o'), 'cut short');
-  writeFileSync(join(folder, '../../unfinished'), '');
-  writeFileSync(join(giver, 'one.c'), `${GIVER['one.c']}\n/* changed */\n`);
-  await buildKernelModules([giver], { toolchain });
-  t.equal(readFileSync(join(folder, 'two.o')).readUInt32BE(0), 0x7f454c46);
-  t.notOk(existsSync(join(folder, '../../unfinished')));
-});
-
-t.test('callers at once share one build', async (t) => {
-  const { giver } = prepare(t);
-  const [one, two] = await Promise.all([
-    buildKernelModules([giver], { toolchain }),
-    buildKernelModules([giver], { toolchain }),
-  ]);
-  t.same(one, two);
-  t.equal(readdirSync(join(cacheRoot(), 'builds')).length, 1);
 });
 
 t.test('a module that does not compile', async (t) => {
@@ -131,35 +104,9 @@ t.test('a module that does not compile', async (t) => {
   );
   t.match(messages.split('\n').slice(0, 2), [/giver\/two\.c: In function/, /giver\/two\.c:3:\d+: error: .*giver_tow/]);
   t.equal(directory, giver);
-  writeFileSync(join(giver, 'two.c'), GIVER['two.c']);
-  t.equal((await buildKernelModules([giver], { toolchain })).length, 1, 'the corrected module');
-  await t.rejects(buildKernelModules([taker], { toolchain }), { name: 'ModuleBuildError', message: /giver\.h/ });
-});
-
-t.test('warnings are refused or accepted', async (t) => {
-  const { giver } = prepare(t);
   writeFileSync(join(giver, 'two.c'), '#include "giver.h"\nint giver_two(void) { int unused; return 2; }\n');
-  const strict = buildKernelModules([giver], { toolchain, strict: () => true });
-  await t.rejects(strict, { name: 'ModuleBuildError', message: /giver\/two\.c:2:\d+: error: unused variable/ });
-  t.equal((await buildKernelModules([giver], { toolchain })).length, 1);
-});
-
-t.test('builds that were not used for long are removed', async (t) => {
-  const { giver } = prepare(t);
-  await buildKernelModules([giver], { toolchain });
-  const builds = join(cacheRoot(), 'builds');
-  const [mine] = readdirSync(builds) as [string];
-  for (let i = 0; i < 30; i++) {
-    const old = join(builds, `module-${String(i).padStart(16, '0')}`);
-    mkdirSync(old);
-    utimesSync(old, 1000 + i, 1000 + i);
-  }
-  writeFileSync(join(giver, 'two.c'), GIVER['two.c'].replace('2', '4'));
-  await buildKernelModules([giver], { toolchain });
-  const left = readdirSync(builds);
-  t.equal(left.length, 24);
-  t.ok(left.includes(mine));
-  t.ok(left.includes('module-0000000000000029'), 'the newest of the old ones');
+  t.equal((await buildKernelModules([giver], { toolchain })).length, 1, 'warnings are accepted');
+  await t.rejects(buildKernelModules([taker], { toolchain }), { name: 'ModuleBuildError', message: /giver\.h/ });
 });
 
 t.test('files that are compiled together keep their own names', async (t) => {
@@ -179,12 +126,13 @@ t.test('files that are compiled together keep their own names', async (t) => {
   t.ok(objects.includes('giver_part1.o') && !objects.includes('two.o'));
 });
 
-t.test('each file of our drivers compiles by itself, too', async (t) => {
+t.test('each file of our drivers includes all that it needs', async (t) => {
   delete process.env.XDG_CACHE_HOME;
   const drivers = ['driver', 'driver/ib'];
   const names = process.env.VUHCA_LARGE ? [...drivers, 'kernel', 'verbs', 'traffic', 'interrupts', 'tenant'] : drivers;
   const folders = names.map((name) => fileURLToPath(new URL(`../../guest-tests/${name}`, import.meta.url)));
-  t.equal((await buildKernelModules(folders, { toolchain, joined: false })).length, names.length);
+  const joined = process.env.VUHCA_LARGE ? false : 'nested';
+  t.equal((await buildKernelModules(folders, { toolchain, joined })).length, names.length);
 });
 
 t.test('folders without a module', async (t) => {

@@ -41,8 +41,8 @@ export interface ModuleBuild {
   readonly toolchain: KernelToolchain;
   /** True refuses warnings, and asks for more of them. */
   readonly strict: boolean;
-  /** True compiles several source files as one (joined-sources.ts). */
-  readonly joined: boolean;
+  /** True or nested compiles several source files as one (joined-sources.ts). */
+  readonly joined: boolean | 'nested';
   /** Called for each file that is compiled. */
   onCompiled?(): void;
 }
@@ -150,7 +150,7 @@ function compilersLockOf(folder: string): string {
 
 /** Copies the module's sources, and the headers of the modules that it uses. */
 function fill(folder: string, { sources, uses, joined }: ModuleBuild): void {
-  const { files } = joined ? joinSources(sources) : sources;
+  const { files } = joined === false ? sources : joinSources(sources, joined === 'nested');
   syncFiles(files, join(folder, SOURCE, sources.name));
   const headers = new Map(uses.flatMap((used) => used.headers).map((file) => [file.path, file]));
   syncFiles([...headers.values()], join(folder, HEADERS));
