@@ -8,7 +8,7 @@
 import t from 'tap';
 import { readRounds, runStress } from './stress-run.ts';
 
-const [kills = 5, fuzzSeconds = 10, resets = 1] = readRounds('PROCESS_STRESS');
+const [kills = 5, fuzzSeconds = 5, resets = 1] = readRounds('PROCESS_STRESS');
 const SEED = Number(process.env.SEED ?? 1);
 
 // The session ends a guest that falls silent; no other bound holds on a busy machine.

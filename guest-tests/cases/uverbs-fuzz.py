@@ -41,6 +41,14 @@ class Context:
         self.steps = {}
         self.maps = []
 
+    def is_new_channel(self, number):
+        """False for the number of an older object, which stays in memory when there is no room for the answer."""
+        try:
+            name = os.readlink(f'/proc/self/fd/{number}')
+        except OSError:
+            return False
+        return name == 'anon_inode:[infinibandevent]' and number not in self.descriptors
+
     def close(self):
         for page in self.maps:
             page.close()
@@ -87,7 +95,7 @@ class Fuzzer:
         chosen, context = self.values.chosen, self.context
         if command.makes:
             context.objects[command.makes].append(made)
-        if command.makes == 'channel':
+        if command.makes == 'channel' and context.is_new_channel(made):
             context.descriptors.append(made)
         if command.makes == 'qp':
             context.steps[made] = [chosen['qp_type'], 0]
