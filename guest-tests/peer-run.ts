@@ -80,7 +80,7 @@ export async function runPeers(path: PeerPath, options: CaseOptions & GuestSessi
   };
 }
 
-/** Virtual functions, switches embedded and not, the trunk, and ports that are no switch's. */
+/** The ports of an adapter and a virtual function behind an embedded switch, at two switches. */
 const topology = {
   adapters: { a: { sockets: ['a.sock'] }, b: { sockets: ['physical.sock', 'b.sock'], portModel: 'vswitch' } },
   switches: { s1: { ports: 4 }, s2: { ports: 4 } },
