@@ -31,9 +31,15 @@ export interface PageFile {
 /** By the path of a request; `/` is the document. */
 export type Page = ReadonlyMap<string, PageFile>;
 
-/** The page of this version: that of the archive, or one made from the sources of a clone. */
-export async function providePage(): Promise<Page> {
-  return existsSync(BOOTSTRAP) ? buildPage() : readPage(PACKED);
+let provided: Promise<Page> | undefined;
+
+/**
+ * The page of this version: that of the archive, or one made from the sources of a clone, once in a
+ * process.
+ */
+export function providePage(): Promise<Page> {
+  provided ??= existsSync(BOOTSTRAP) ? buildPage() : Promise.resolve(readPage(PACKED));
+  return provided;
 }
 
 /** Writes the page into a folder, which is made if absent. */

@@ -22,6 +22,8 @@ t.setTimeout(0);
 
 /** Amount that the page may have to read ten times a second from the largest adapter. */
 const STATE_BYTES_MAX = 330_000;
+/** States of that adapter, which come in turn. */
+const STATES = 15;
 
 const SMALL: BusyOptions = {
   seed: 3,
@@ -117,7 +119,7 @@ t.test('34 functions, 256 PCBs and 128 lanes at 10 Hz', async (t) => {
   const open = await startBrowser(t);
   const adapter = { pcbCount: 256, laneCount: 128, vcbCount: 16, privatePercent: 100 };
   const busy = new BusyAdapter({ seed: 4, functions: 34, flowsOfEach: 4, adapter });
-  const states = Array.from({ length: 40 }, () => busy.next());
+  const states = Array.from({ length: STATES }, () => busy.next());
   let place = 0;
   const source = sourceOf(() => states[place++ % states.length]);
   const { page, check } = await show(t, open, source, 'Inside');

@@ -3,8 +3,8 @@
  * Chromium without a window for tests of the page: each open page records its errors, and every
  * host that it contacted. Called by tests named *.long.ts.
  */
-import { type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import type { Test } from 'tap';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import root, { type Test } from 'tap';
 import { provideBrowser } from '../../../qemu/setup/browser.ts';
 
 /** Longer than any wait of a test that succeeds, even on a busy host. */
@@ -25,17 +25,17 @@ export interface OpenedPage {
 
 export type Open = (address: string, options?: BrowserContextOptions) => Promise<OpenedPage>;
 
-/** Starts a browser that ends with the test. */
+let running: Promise<Browser> | undefined;
+
+/** Opens pages that end with the test, in the one browser of this process. */
 export async function startBrowser(t: Test): Promise<Open> {
-  const { program, environment } = await provideBrowser();
-  const browser = await chromium.launch({
-    executablePath: program,
-    args: WORDS,
-    env: { ...(process.env as Record<string, string>), ...environment },
-  });
-  t.teardown(() => browser.close());
+  running ??= launch();
+  const browser = await running;
+  const contexts: BrowserContext[] = [];
+  t.teardown(() => Promise.all(contexts.map((context) => context.close())));
   return async (address, options) => {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+    contexts.push(context);
     context.setDefaultTimeout(GIVEN_UP_MS);
     const page = await context.newPage();
     const errors: string[] = [];
@@ -48,4 +48,16 @@ export async function startBrowser(t: Test): Promise<Open> {
     await page.goto(address);
     return { page, errors, origins };
   };
+}
+
+/** Starts a browser, which takes more than a second of a processor. It ends with the process. */
+async function launch(): Promise<Browser> {
+  const { program, environment } = await provideBrowser();
+  const browser = await chromium.launch({
+    executablePath: program,
+    args: WORDS,
+    env: { ...(process.env as Record<string, string>), ...environment },
+  });
+  root.teardown(() => browser.close());
+  return browser;
 }
