@@ -4,17 +4,25 @@
  * power of two of at most a page, so no entry crosses pages. Management commands make one for each
  * queue; the queue asks it for the addresses of its entries.
  */
+import { compact, packAddress, unpackAddress } from '../function/compact-number.ts';
 import type { Dma } from '../function/dma.ts';
 
+/** In place of the packed address of contiguous memory. */
+const PAGED = -1;
+
 export class QueueMemory {
-  readonly #base: number;
+  /**
+   * Packed address, or -1 for a list of pages. Queues keep a copy for `locateEntry`, so that most
+   * of them do not need this object for an entry.
+   */
+  readonly packedBase: number;
   readonly #pages: Float64Array | undefined;
   readonly #pageBytes: number;
 
   private constructor(base: number, pages: Float64Array | undefined, pageShift: number) {
-    this.#base = base;
+    this.packedBase = pages === undefined ? packAddress(base) : PAGED;
     this.#pages = pages;
-    this.#pageBytes = 2 ** pageShift;
+    this.#pageBytes = compact(2 ** pageShift);
   }
 
   static contiguous(base: number): QueueMemory {
@@ -33,13 +41,18 @@ export class QueueMemory {
 
   /** Guest address of the first byte. */
   get address(): number {
-    return this.#pages === undefined ? this.#base : this.#pages[0];
+    return this.#pages === undefined ? unpackAddress(this.packedBase) : this.#pages[0];
   }
 
   /** Sets the address of `dma` to that of the byte at `offset` of the queue. */
   at(dma: Dma, offset: number): Dma {
-    if (this.#pages === undefined) return dma.at(this.#base + offset);
+    if (this.#pages === undefined) return dma.at(unpackAddress(this.packedBase) + offset);
     const page = Math.floor(offset / this.#pageBytes);
     return dma.at(this.#pages[page] + (offset - page * this.#pageBytes));
   }
+}
+
+/** As `memory.at`; `packedBase` is that of `memory`, which only a list of pages needs. */
+export function locateEntry(dma: Dma, packedBase: number, memory: QueueMemory, offset: number): Dma {
+  return packedBase < 0 ? memory.at(dma, offset) : dma.at(unpackAddress(packedBase) + offset);
 }

@@ -19,6 +19,7 @@ import {
 import { ENTRY_SEQUENCE_FIRST } from '../../../protocol/layout/gen/constants.gen.ts';
 import { EventType, FaultKind, FaultObject, NotifyState } from '../../../protocol/layout/gen/values.gen.ts';
 import type { EventQueue } from '../events/event-queue.ts';
+import { compact, packAddress, unpackAddress } from '../function/compact-number.ts';
 import { EventRecord } from '../function/event-record.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
 import { ScratchBlock } from '../function/scratch-block.ts';
@@ -27,7 +28,7 @@ import { EventCause, NoEvent, quietStates } from '../function/timeline-values.ts
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { EntryMove } from '../memory/move-entries.ts';
 import type { StepResult } from '../memory/page-list.ts';
-import type { QueueMemory } from '../memory/queue-memory.ts';
+import { locateEntry, type QueueMemory } from '../memory/queue-memory.ts';
 import type { ContextOrKernel } from './collect-context.ts';
 import { type CompletionPort, noteCompletion } from './completion-port.ts';
 import type { CompletionTimes } from './completion-times.ts';
@@ -54,6 +55,8 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
   /** Consumer count as last read from the record in guest memory. */
   consumed = 0;
   memory: QueueMemory;
+  /** `packedBase` of the memory. */
+  #base: number;
   notifyState: NotifyState = NotifyState.UNARMED;
   /** Producer count just after the last solicited or failed completion. */
   #solicitedCount = 0;
@@ -63,7 +66,8 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
   #requested = 0;
   /** Context whose pages may request events, beside the kernel's. */
   collectContext: ContextOrKernel = undefined;
-  readonly recordAddress: number;
+  /** Packed address of the record with software's consumer count. */
+  readonly #record: number;
   /** Index of the secondary summary byte of this queue. */
   summaryIndex = 0;
   tokenLow = 0;
@@ -88,12 +92,17 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
     this.number = number;
     this.owner = owner;
     this.memory = memory;
-    this.recordAddress = recordAddress;
-    this.entries = 2 ** entriesLog2;
+    this.#base = memory.packedBase;
+    this.#record = packAddress(recordAddress);
+    this.entries = 1 << entriesLog2;
   }
 
   get faultObject(): FaultObject {
     return FaultObject.CQ;
+  }
+
+  get recordAddress(): number {
+    return unpackAddress(this.#record);
   }
 
   get translationEntries(): number {
@@ -124,7 +133,8 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
     setCompletionEntryTimestampLow(entry.view, 0, time.low);
     setCompletionEntryTimestampHigh(entry.view, 0, time.high);
     setCompletionEntrySequence(entry.view, 0, (this.producerCount + ENTRY_SEQUENCE_FIRST) >>> 0);
-    const dma = this.memory.at(this.owner.dma, (this.producerCount % this.entries) * COMPLETION_ENTRY_SIZE);
+    const offset = (this.producerCount % this.entries) * COMPLETION_ENTRY_SIZE;
+    const dma = locateEntry(this.owner.dma, this.#base, this.memory, offset);
     if (!dma.publishBlock(this, entry, COMPLETION_ENTRY_SIZE)) return this.#fail(FaultKind.DMA_WRITE);
     this.moderation?.noteCompletion(this);
     this.producerCount = (this.producerCount + 1) >>> 0;
@@ -193,7 +203,8 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
     }
     this.owner.translations.give(this.translationEntries);
     this.memory = memory;
-    this.entries = entries;
+    this.#base = memory.packedBase;
+    this.entries = compact(entries);
     return 'done';
   }
 

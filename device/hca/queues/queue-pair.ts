@@ -9,6 +9,7 @@ import { OpcodeFlag, Transport } from '../../../protocol/infiniband/opcodes.ts';
 import { newQpAttributes, type QpAttributes } from '../../../protocol/layout/gen/qp-attributes.gen.ts';
 import type { QpCreation } from '../../../protocol/layout/gen/qp-creation.gen.ts';
 import { type FaultKind, FaultObject, QpState, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
+import { packAddress, unpackAddress } from '../function/compact-number.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
 import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
@@ -162,10 +163,10 @@ export class QueuePair implements KeyHolder, FaultSubject {
   /** The send queue in guest memory, for the send queue scheduler. */
   readonly sendSlots: SendSlots | undefined;
   /**
-   * From the creation: guest address of the send queue descriptor, QoS level, and whether the
+   * From the creation: packed address of the send queue descriptor, QoS level, and whether the
    * checksum of commands is ignored.
    */
-  readonly descriptorAddress: number;
+  readonly #descriptor: number;
   readonly qosLevel: number;
   readonly checksumOff: boolean;
   /** Context whose pages may act on the QP, beside the kernel's. */
@@ -221,7 +222,7 @@ export class QueuePair implements KeyHolder, FaultSubject {
       this.attributes.port = creation.specialPort;
       this.attributes.portHigh = creation.specialPortHigh;
     }
-    this.descriptorAddress = creation.descriptorAddress;
+    this.#descriptor = packAddress(creation.descriptorAddress);
     this.qosLevel = creation.qosLevel;
     this.checksumOff = creation.checksumOff === 1;
     this.pd = parts.pd;
@@ -240,6 +241,11 @@ export class QueuePair implements KeyHolder, FaultSubject {
     this.pd.references++;
     this.sendCq.references++;
     this.receiveCq.references++;
+  }
+
+  /** Guest address of the send queue descriptor. */
+  get descriptorAddress(): number {
+    return unpackAddress(this.#descriptor);
   }
 
   /** Entries of the translation table that its own work queues take. */

@@ -20,6 +20,7 @@ import {
 } from '../../../protocol/layout/gen/sge.gen.ts';
 import { getSrqRecordTail, SRQ_RECORD_SIZE } from '../../../protocol/layout/gen/srq-record.gen.ts';
 import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
+import { compact, packAddress, unpackAddress } from '../function/compact-number.ts';
 import type { Dma } from '../function/dma.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
 import { ScratchBlock } from '../function/scratch-block.ts';
@@ -27,7 +28,7 @@ import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import { EntryMove } from '../memory/move-entries.ts';
 import type { StepResult } from '../memory/page-list.ts';
-import type { QueueMemory } from '../memory/queue-memory.ts';
+import { locateEntry, type QueueMemory } from '../memory/queue-memory.ts';
 import type { ReceiveList, ReceiveSource } from './receive-source.ts';
 
 const LARGEST_QUEUE = 2 ** RECEIVE_QUEUE_MAX_LOG2;
@@ -46,15 +47,23 @@ export class ReceiveRing implements ReceiveSource {
   tail = 0;
   entries: number;
   readonly strideBytes: number;
-  /** Guest address of the record with software's tail. */
-  readonly tailAddress: number;
+  /** Packed address of the record with software's tail. */
+  readonly #tailRecord: number;
+  /** `packedBase` of the memory. */
+  #base: number;
   #memory: QueueMemory;
 
   constructor(memory: QueueMemory, entriesLog2: number, strideLog2: number, tailAddress: number) {
     this.#memory = memory;
-    this.entries = 2 ** entriesLog2;
-    this.strideBytes = 2 ** strideLog2;
-    this.tailAddress = tailAddress;
+    this.#base = memory.packedBase;
+    this.entries = 1 << entriesLog2;
+    this.strideBytes = 1 << strideLog2;
+    this.#tailRecord = packAddress(tailAddress);
+  }
+
+  /** Guest address of the record with software's tail. */
+  get tailAddress(): number {
+    return unpackAddress(this.#tailRecord);
   }
 
   /** Number of WQEs known to be posted and not taken. */
@@ -121,7 +130,7 @@ export class ReceiveRing implements ReceiveSource {
 
   /** Sets the address of `dma` to that of the slot of a WQE. */
   at(dma: Dma, number: number): Dma {
-    return this.#memory.at(dma, (number % this.entries) * this.strideBytes);
+    return locateEntry(dma, this.#base, this.#memory, (number % this.entries) * this.strideBytes);
   }
 
   /**
@@ -141,7 +150,8 @@ export class ReceiveRing implements ReceiveSource {
     if (moved !== 'done') return moved;
     owner.translations.give(this.translationEntries);
     this.#memory = memory;
-    this.entries = entries;
+    this.#base = memory.packedBase;
+    this.entries = compact(entries);
     return 'done';
   }
 

@@ -6,8 +6,9 @@
  * the command fetcher reads it.
  */
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../../protocol/layout/gen/send-command.gen.ts';
+import { packAddress, unpackAddress } from '../function/compact-number.ts';
 import type { Dma } from '../function/dma.ts';
-import type { QueueMemory } from '../memory/queue-memory.ts';
+import { locateEntry, type QueueMemory } from '../memory/queue-memory.ts';
 
 const HALF_SEQUENCE = (SEND_COMMAND_SEQUENCE_MASK + 1) / 2;
 
@@ -15,21 +16,29 @@ export class SendSlots {
   /** Number of slots, a power of two, and bytes of a slot. */
   readonly entries: number;
   readonly strideBytes: number;
-  /** Guest address of the queue-pair-record. */
-  readonly recordAddress: number;
+  /** Packed address of the queue-pair-record. */
+  readonly #record: number;
   /** Software's tail, as the scheduler last read it from the record. */
   tail = 0;
   /** A doorbell was lost, so the next turn is for all posted commands. */
   namesAll = false;
   /** Sequence number behind the last command that a doorbell has named. */
   #named = 0;
+  /** `packedBase` of the memory. */
+  readonly #base: number;
   readonly #memory: QueueMemory;
 
   constructor(memory: QueueMemory, entriesLog2: number, strideLog2: number, recordAddress: number) {
     this.#memory = memory;
+    this.#base = memory.packedBase;
     this.entries = 1 << entriesLog2;
     this.strideBytes = 1 << strideLog2;
-    this.recordAddress = recordAddress;
+    this.#record = packAddress(recordAddress);
+  }
+
+  /** Guest address of the queue-pair-record. */
+  get recordAddress(): number {
+    return unpackAddress(this.#record);
   }
 
   /** Entries of the translation table that it takes. */
@@ -64,6 +73,6 @@ export class SendSlots {
 
   /** Sets the address of `dma` to that of the slot of a command. */
   at(dma: Dma, sequence: number): Dma {
-    return this.#memory.at(dma, (sequence & (this.entries - 1)) * this.strideBytes);
+    return locateEntry(dma, this.#base, this.#memory, (sequence & (this.entries - 1)) * this.strideBytes);
   }
 }
