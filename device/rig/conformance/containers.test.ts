@@ -82,7 +82,8 @@ const bounded: Readonly<Record<string, string>> = {
     protocol/vfio-user/watch-list:#entries`,
   'always empty': `
     device/fabric/agents/virtual-adapter:functions device/personality/shared/undivided-adapter:inner
-    device/fabric/switch/switch:functions`,
+    device/fabric/switch/switch:functions
+    device/hca/transport/state/responder-state:NO_ANSWERS`,
   'CLIENTS_MAX of device/process/control/control-server.ts': `
     device/process/control/control-server:#clients device/process/control/trace-control:#snapshots`,
   'CLIENTS_MAX of device/process/ibsim/ibsim-server.ts': `

@@ -93,7 +93,7 @@ export class ResponderAnswers {
     resource.repeated = false;
     resource.restart = false;
     this.#parts.reads.begin(resource);
-    state.queue.push(resource);
+    state.ownQueue().push(resource);
     this.#wake(state);
   }
 
@@ -113,7 +113,7 @@ export class ResponderAnswers {
     resource.packetsSent = offset;
     resource.restart = true;
     this.#parts.reads.begin(resource);
-    const { queue } = state;
+    const queue = state.ownQueue();
     let place = queue.length;
     while (place > 0 && resource.firstCount < queue[place - 1].firstCount) place--;
     queue.splice(place, 0, resource);

@@ -80,9 +80,8 @@ export interface RequestingQueuePair extends QueuePair {
  * done. The cursor moves with it when the ACK has overtaken packets that are sent again; only a
  * retry moves the cursor back, and never before `unackedPsn`. Nothing but a packet moves `sentPsn`.
  */
-export class RequesterState {
+export class RequesterState extends Path {
   readonly qp: RequestingQueuePair;
-  readonly path = new Path();
   /** Index of its timer in `RetryTimers`, or -1. */
   timer = -1;
   /** Oldest record not completed, record launched last, and record to send from next. */
@@ -115,7 +114,13 @@ export class RequesterState {
 
   /** Attaches itself to the QP. */
   constructor(qp: QueuePair) {
+    super();
     this.qp = Object.assign(qp, { requester: this });
+  }
+
+  /** The path of the connection: part of this object, which each packet needs as well. */
+  get path(): Path {
+    return this;
   }
 
   /** True when further commands may be launched. */

@@ -14,6 +14,8 @@ import type { Path } from '../path.ts';
 import { ScatterGatherList } from '../scatter-gather.ts';
 
 const PSN_COUNT = PSN_MASK + 1;
+/** The queue of every responder that never had an answer; nothing is put into it. */
+const NO_ANSWERS: ResponderResource[] = [];
 
 /** Kinds of the message in progress. */
 export const MessageKind = { NONE: 0, SEND: 1, WRITE: 2 } as const;
@@ -165,8 +167,11 @@ export class ResponderState {
   reading = false;
   /** A fatal NAK is queued or sent: it and the answers before it leave in the error state too. */
   refused = false;
-  /** Queued answers, oldest first: active resources in order; `acknowledge` is before them. */
-  readonly queue: ResponderResource[] = [];
+  /**
+   * Queued answers, oldest first: active resources in order; `acknowledge` is before them. A queue
+   * of its own is made for the first one, as are `resources`.
+   */
+  queue: ResponderResource[] = NO_ANSWERS;
   readonly acknowledge = new PendingAcknowledge();
   /** The receive WQE taken for the message: its number and elements. */
   wqeTaken = false;
@@ -252,13 +257,19 @@ export class ResponderState {
     this.clearAnswers();
   }
 
+  /** The queue, to put an answer into it. */
+  ownQueue(): ResponderResource[] {
+    if (this.queue === NO_ANSWERS) this.queue = [];
+    return this.queue;
+  }
+
   clearAnswers(): void {
     for (const resource of this.queue) {
       resource.active = false;
       resource.after.pending = false;
       resource.trace?.endAnswer(resource, CompletionStatus.FLUSHED, FaultKind.NONE);
     }
-    this.queue.length = 0;
+    if (this.queue !== NO_ANSWERS) this.queue.length = 0;
     this.paused = false;
     this.acknowledge.pending = false;
   }
