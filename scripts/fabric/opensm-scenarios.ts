@@ -40,7 +40,7 @@ async function withOpensm(fixture: FabricFixture, work: () => Promise<void>, hos
 export async function judgeAll(fixture: FabricFixture): Promise<void> {
   await withOpensm(fixture, async () => {
     await runDiagnostics(fixture);
-    await runRecords(fixture);
+    await runRecords(fixture, 'ce');
   });
 }
 

@@ -29,7 +29,8 @@ const RECORDS: Readonly<Record<string, RegExp>> = {
 /** The flows of osmtest that pass on a healthy subnet. */
 const FLOWS: Readonly<Record<string, string>> = { c: 'inventory', e: 'events', f: 'flood of queries' };
 
-export async function runRecords({ board, judges }: FabricFixture): Promise<void> {
+/** The flow f asks 75,000 times, so `flows` leaves it out where the answers are not ours. */
+export async function runRecords({ board, judges }: FabricFixture, flows = 'cef'): Promise<void> {
   await board.check('saquery: every kind of record', async () => {
     const folder = judges.newFolder('saquery');
     for (const [record, pattern] of Object.entries(RECORDS)) {
@@ -38,8 +39,8 @@ export async function runRecords({ board, judges }: FabricFixture): Promise<void
     }
     return `${Object.keys(RECORDS).length} kinds`;
   });
-  for (const [flow, name] of Object.entries(FLOWS)) {
-    await board.check(`osmtest -f ${flow}: ${name}`, async () => {
+  for (const flow of flows) {
+    await board.check(`osmtest -f ${flow}: ${FLOWS[flow]}`, async () => {
       const { stdout } = await judges.run(`osmtest -f ${flow} -l osmtest.log`);
       expect(/ PASS/.test(stdout), `osmtest says:\n${stdout.slice(-500)}`);
       return undefined;
