@@ -20,7 +20,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const SERVICES = 'openssh-server,slurm-wlm,nginx,fio,libfabric-bin,ucx-utils,make';
 
 /** Each line prints the text at the same position of `EXPECTED`. */
-const USES = `ssh-keygen -A >/dev/null
+const USES = `ssh-keygen -q -t ed25519 -N '' -f /etc/ssh/ssh_host_ed25519_key
 mkdir -m 700 .ssh
 ssh-keygen -q -t ed25519 -N '' -f .ssh/id_ed25519
 cp .ssh/id_ed25519.pub .ssh/authorized_keys
