@@ -92,15 +92,20 @@ def exchange(device):
     report(memory.read(BYTES, 0) == written, '%s: it returns the same data' % device)
 
 
+def listens():
+    """State 0A is LISTEN."""
+    return any(' 0A ' in line for table in ('tcp', 'tcp6') for line in open('/proc/net/' + table))
+
+
 def ping_pong(service):
     """Between the two devices, with a check of the data."""
     program = ['ibv_%s_pingpong' % service, '-c', '-n', '100']
     server = subprocess.Popen([*program, '-d', DEVICES[0]], stdout=subprocess.DEVNULL)
     client = [*program, '-d', DEVICES[1], 'localhost']
-    # The server may not listen yet.
-    while subprocess.run(client, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
-        if server.poll() is not None:
-            break
+    while not listens() and server.poll() is None:
+        time.sleep(0.05)
+    if subprocess.run(client, stdout=subprocess.DEVNULL).returncode != 0:
+        server.kill()
     report(server.wait() == 0, 'ibv_%s_pingpong between %s and %s' % (service, *DEVICES))
 
 
