@@ -45,6 +45,7 @@ if [ -z "$SHORT" ]; then
   echo datagram >/sys/class/net/ib0/mode
 fi
 without_namespace
-# A suite after this one may want the interface.
+# A suite after this one may want the interface, or have another one with its address.
 ip -n far link set ib1 netns 1
+ip neighbour flush dev ib0
 ip netns delete far
