@@ -19,8 +19,8 @@ export interface MeasuredMachine {
   readonly node: string;
   readonly qemu: string;
   readonly date: string;
-  /** Load averages before and after. */
-  readonly loads: readonly [number, number];
+  /** Load averages. */
+  readonly load: { readonly before: number; readonly after: number };
 }
 
 /** Something beside its limit; the ratio is the median of those of the rounds. */

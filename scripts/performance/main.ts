@@ -52,7 +52,7 @@ async function measureAll(rounds: number): Promise<Performance> {
       node: process.version,
       qemu: `${qemu.version}, ${accelerator.toUpperCase()}`,
       date: new Date().toISOString().slice(0, 10),
-      loads: [before, loadavg()[0]],
+      load: { before, after: loadavg()[0] },
     },
     ...summarizeGuest(registers),
     socket: summarizeSocket(socket),

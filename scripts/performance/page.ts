@@ -30,7 +30,7 @@ export function describePerformance(performance: Performance, figures: KeptFigur
         ['system', `${machine.system}, Node.js ${machine.node}`],
         ['guest', `QEMU ${machine.qemu}, one processor`],
         ['date', machine.date],
-        ['load average before and after', machine.loads.map((load) => load.toFixed(1)).join(' and ')],
+        ['load average before and after', `${machine.load.before.toFixed(1)} and ${machine.load.after.toFixed(1)}`],
       ],
     ),
     describeGuest(performance),
