@@ -58,6 +58,11 @@ import { shareUplinks } from './uplink-weights.ts';
 
 /** Stages of a pass. */
 const STAGES = 6;
+/**
+ * Of a longer rest of the budget, half is left to the receivers of the packets: payload that is on
+ * loan when the pass ends is copied once more.
+ */
+const SHORT_REST = 64;
 
 /** Asynchronous events by what a subnet manager changes at a port (IBTA 11.6.3.1). */
 const eventOf: Readonly<Record<PortChange, EventType>> = {
@@ -266,7 +271,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
       case 1:
         return this.disabled ? 0 : this.scheduler.serve(limit);
       case 2:
-        return this.#serveSenders(limit);
+        return this.#serveSenders(limit > SHORT_REST ? (limit + 1) >>> 1 : limit);
       case 3:
         return this.disabled ? 0 : this.sendContexts.run(limit);
       case 4:

@@ -14,6 +14,8 @@ import { TraceFixture } from '../../../rig/fixtures/trace-fixture.ts';
 const PATH_MTU_1024 = 3;
 const PATH_MTU_4096 = 5;
 const LONG = 12 * 4096;
+/** Units of a pass of a live process. */
+const PASS_BUDGET = 256;
 
 function lendingFixture(budget?: number): AdapterFixture {
   const fixture = new AdapterFixture(budget === undefined ? {} : { budget });
@@ -102,6 +104,16 @@ t.test('no loan outlives a call of the host', async (t) => {
   t.equal(a.parts.sendCq.take().status, CompletionStatus.SUCCESS);
   t.same(target.bytes, sent);
   fixture.finish();
+});
+
+t.test('a pass takes in what it has sent: none of it is copied at its end', async (t) => {
+  const fixture = lendingFixture(PASS_BUDGET);
+  const { a, region } = connect(fixture, { pathMtu: PATH_MTU_1024 });
+  const [source, target] = [fixture.createBuffer(fixture.random.bytes(16_384)), fixture.createBuffer(16_384)];
+  for (let message = 0; message < 8; message++) a.post(rdma(fixture, SendOpcode.RDMA_WRITE, source, target, region));
+  fixture.machine.runUntilIdle();
+  t.same(target.bytes, source.bytes);
+  t.equal(fixture.host.loans, 8 * 16, 'packets placed from where they were lent');
 });
 
 t.test('the loans of a message have ended when software hears that it failed', async (t) => {
