@@ -133,6 +133,25 @@ t.test('the loans of a message have ended when software hears that it failed', a
   t.same(loans, [0]);
 });
 
+t.test('the loans of a message have ended when software hears that its queue pair failed', async (t) => {
+  const fixture = lendingFixture(1024);
+  const { a, b, region } = connect(fixture, { pathMtu: PATH_MTU_4096 });
+  const bytes = 200 * 4096;
+  const [source, target] = [fixture.createBuffer(fixture.random.bytes(bytes)), fixture.createBuffer(bytes)];
+  const loans: number[] = [];
+  const { buffer } = a.parts.sendCq;
+  fixture.host.onBody = (address) => {
+    if (address >= buffer.address && address < buffer.address + buffer.strideBytes) loans.push(countLoans(fixture));
+  };
+  // The message is under way when a receive with a bad key fails the queue pair.
+  const received = fixture.sge(target);
+  a.postReceive([{ ...received, lkey: received.lkey ^ 1 }]);
+  b.post(rdma(fixture, SendOpcode.SEND, fixture.createBuffer(64), target, region));
+  a.post(rdma(fixture, SendOpcode.RDMA_WRITE, source, target, region));
+  t.equal(a.parts.sendCq.take().status, CompletionStatus.FLUSHED);
+  t.same(loans, [0]);
+});
+
 t.test('a trace of the receiver keeps the payload', async (t) => {
   const fixture = lendingFixture();
   const { a, b, region } = connect(fixture, { pathMtu: PATH_MTU_4096 });
