@@ -57,16 +57,22 @@ export async function runPeers(path: PeerPath, options: CaseOptions & GuestSessi
   const directory = makeRunDirectory();
   const served = path === 'sockets' ? await serveApart(directory) : await serveTogether();
   let cuts = 0;
-  const cut = async (): Promise<void> => {
+  let ended = false;
+  let cutting = Promise.resolve();
+  const cut = (): Promise<void> => {
     // Links inside a process are bad all the time.
-    if (path !== 'sockets') return;
+    if (path !== 'sockets') return cutting;
     cuts++;
-    await cutUntilLost(served.devices);
+    cutting = cutUntilLost(served.devices, () => ended);
+    return cutting;
   };
   const sessions = makeSessions(cut, options);
   let links: LinkReport[] = [];
   try {
     await Promise.all(images.map((image, side) => sessions[side].start(image, served.socketPaths[side])));
+    ended = true;
+    // The guests need not wait for the end of the last cut; its failure is a fault of theirs.
+    await cutting.catch(() => {});
     links = await readLinks(served.devices);
   } finally {
     for (const device of served.devices) sessions[0].session.addFaults('adapter', await device.stop());
@@ -135,11 +141,14 @@ function makeSessions(cut: () => Promise<void>, options: CaseOptions & GuestSess
   });
 }
 
-/** Cuts the link, and plugs it in again when both ends are down and packets were lost. */
-async function cutUntilLost(devices: readonly DeviceProcess[]): Promise<void> {
+/**
+ * Cuts the link, and plugs it in again when both ends are down and packets were lost, or when
+ * nobody sends any more.
+ */
+async function cutUntilLost(devices: readonly DeviceProcess[], isOver: () => boolean): Promise<void> {
   const before = countLost(await readLinks(devices));
   await changeBadLink(devices[0], 'down');
-  for (;;) {
+  while (!isOver()) {
     const links = await readLinks(devices);
     if (links.filter(isBad).every(({ up }) => !up) && countLost(links) > before) break;
     await new Promise((done) => setTimeout(done, POLL_MS));
