@@ -149,7 +149,8 @@ function row(name: string, { receivedNs }: MessageCost, limit: string, limitNs: 
   return limited(name, { ns: receivedNs, limitNs, ratio: receivedNs / limitNs }, limit);
 }
 
-function us(ns: number): string {
+/** 0.17 us, 3.35 us, 366 us. */
+export function us(ns: number): string {
   return `${(ns / 1000).toPrecision(ns < 1000 ? 2 : 3)} us`;
 }
 

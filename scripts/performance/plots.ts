@@ -12,7 +12,7 @@ import { drawLabels, titlePanel } from '../plot/labels.ts';
 import { type Panel, type Plot, renderPlot } from '../plot/render.ts';
 import { tellApart } from '../plot/series.ts';
 import type { Performance } from './figures.ts';
-import { bytes } from './page.ts';
+import { bytes, us } from './page.ts';
 
 const WIDTH = 560;
 const HEIGHT = 230;
@@ -38,7 +38,7 @@ export function drawLatency({ sizes }: Performance): Promise<string> {
   const [least, most] = [sizes[0], sizes.at(-1) as SizeCost];
   return renderPlot({
     title:
-      `A lone message of ${bytes(least.bytes)} takes ${us(least.loneNs)} us in the device core, ` +
+      `A lone message of ${bytes(least.bytes)} takes ${us(least.loneNs)} in the device core, ` +
       `one of ${bytes(most.bytes)} ${most.loneToCopy.toPrecision(2)} times a copy of its bytes`,
     subtitle: ['RDMA WRITE on a reliable connection from port to port, in process, one in flight: processor time.'],
     spec: single(
@@ -271,8 +271,4 @@ function namedBars(field: string) {
 /** GB/s of messages in a stream. */
 function speed({ bytes: size, streamNs }: SizeCost): number {
   return size / streamNs;
-}
-
-function us(ns: number): string {
-  return (ns / NS_PER_US).toPrecision(2);
 }
