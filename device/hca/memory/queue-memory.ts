@@ -46,7 +46,7 @@ export class QueueMemory {
 
   /** Sets the address of `dma` to that of the byte at `offset` of the queue. */
   at(dma: Dma, offset: number): Dma {
-    if (this.#pages === undefined) return dma.at(unpackAddress(this.packedBase) + offset);
+    if (this.#pages === undefined) return locateEntry(dma, this.packedBase, this, offset);
     const page = Math.floor(offset / this.#pageBytes);
     return dma.at(this.#pages[page] + (offset - page * this.#pageBytes));
   }

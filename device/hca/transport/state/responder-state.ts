@@ -269,7 +269,7 @@ export class ResponderState {
       resource.after.pending = false;
       resource.trace?.endAnswer(resource, CompletionStatus.FLUSHED, FaultKind.NONE);
     }
-    if (this.queue !== NO_ANSWERS) this.queue.length = 0;
+    this.queue.length = 0;
     this.paused = false;
     this.acknowledge.pending = false;
   }
