@@ -14,19 +14,8 @@ import { report } from './harness/report.ts';
  */
 const SUITES = [
   ...['identity', 'management', 'datagram', 'collect', 'events', 'interrupt', 'ports', 'connected', 'shared_receive'],
-  ...[
-    'windows',
-    'device_memory',
-    'global',
-    'timers',
-    'polling',
-    'pio',
-    'mad',
-    'trace',
-    'share_files',
-    'reset',
-    'rebind',
-  ],
+  ...['windows', 'device_memory', 'global', 'timers', 'polling', 'pio', 'mad', 'trace', 'share_files', 'reset'],
+  'rebind',
 ];
 /** Datagrams of the bulk tests, as in guest.test.ts. */
 const COUNT = 200;

@@ -71,7 +71,7 @@ export async function runPeers(path: PeerPath, options: CaseOptions & GuestSessi
   try {
     await Promise.all(images.map((image, side) => sessions[side].start(image, served.socketPaths[side])));
     ended = true;
-    // The guests need not wait for the end of the last cut; its failure is a fault of theirs.
+    // Guests may end before the last cut does. makeSessions reports a cut that fails.
     await cutting.catch(() => {});
     links = await readLinks(served.devices);
   } finally {

@@ -42,7 +42,9 @@ class Context:
         self.maps = []
 
     def is_new_channel(self, number):
-        """False for the number of an older object, which stays in memory when there is no room for the answer."""
+        """
+        False for the number of an older object, which stays in memory when the answer has no room.
+        """
         try:
             name = os.readlink(f'/proc/self/fd/{number}')
         except OSError:
