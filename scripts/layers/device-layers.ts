@@ -257,7 +257,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/fixtures',
     holds: 'fixtures, invariants and models that tests share',
-    uses: 'layout infiniband host.ts random.ts port link agents switch subnet-manager rmpp administration manager function hca/trace protection hca/queues collect pio lane scheduler transport state responder requester hca/shares adapter hosts rig/driver machine',
+    uses: 'layout infiniband host.ts random.ts port link agents switch subnet-manager rmpp administration manager function hca/trace hca/memory protection hca/queues collect pio lane scheduler transport state responder requester hca/shares adapter hosts rig/driver machine',
   },
   {
     path: 'device/rig/fixtures/second-use',
