@@ -35,6 +35,8 @@ const QKEY = 1;
 const PATH_MTU_4096 = 5;
 /** Slots of 64 bytes hold commands and receive entries with one element. */
 const STRIDE_LOG2 = 6;
+/** Rounds of receives that are posted at a time: as the next one begins, its credits are known. */
+const ROUNDS_AHEAD = 2;
 const RIGHTS = AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ;
 
 /** The messages, and the number of QPs. */
@@ -69,6 +71,7 @@ interface Pair {
   posted: number;
   /** Messages completed before the adapter ran last. */
   settled: number;
+  receivesPosted: number;
 }
 
 export class TransportTraffic {
@@ -143,24 +146,14 @@ export class TransportTraffic {
     const memory = this.#memory;
     const { batch } = this.#traffic;
     const first = pair.posted;
-    const takesEntries = this.#traffic.opcode === SendOpcode.SEND;
     for (let number = first; number < first + batch; number++) {
       const slot = number & (this.#entries - 1);
       setSendCommandSequence(memory, pair.sendSlots + slot * pair.sendStride, number & SEND_COMMAND_SEQUENCE_MASK);
-      if (takesEntries)
-        setReceiveEntrySequence(
-          memory,
-          pair.receiveSlots + slot * pair.receiveStride,
-          number & RECEIVE_ENTRY_SEQUENCE_MASK,
-        );
     }
     // At the first post of a round, everything posted before has completed and been seen.
     if (first % this.#entries === 0) pair.settled = first;
     pair.posted += batch;
-    if (takesEntries) {
-      setQueuePairRecordReceiveTail(memory, pair.receiveRecord, pair.posted & RECEIVE_ENTRY_SEQUENCE_MASK);
-      setCompletionQueueRecordConsumed(memory, pair.receiveCqRecord, pair.settled >>> 0);
-    }
+    if (this.#traffic.opcode === SendOpcode.SEND) this.#postReceives(pair);
     setQueuePairRecordSendTail(memory, pair.sendRecord, pair.posted & SEND_COMMAND_SEQUENCE_MASK);
     setCompletionQueueRecordConsumed(memory, pair.sendCqRecord, (pair.settled / batch) >>> 0);
     this.#machine.writeRegister(
@@ -169,6 +162,27 @@ export class TransportTraffic {
       (pair.qpn << DOORBELL_QPN_SHIFT) >>> 0,
       first & SEND_COMMAND_SEQUENCE_MASK,
     );
+  }
+
+  #postReceives(pair: Pair): void {
+    const memory = this.#memory;
+    const entries = this.#receiveEntries;
+    const until = pair.posted + entries - this.#entries;
+    for (let number = pair.receivesPosted; number < until; number++) {
+      const slot = number & (entries - 1);
+      setReceiveEntrySequence(
+        memory,
+        pair.receiveSlots + slot * pair.receiveStride,
+        number & RECEIVE_ENTRY_SEQUENCE_MASK,
+      );
+    }
+    pair.receivesPosted = until;
+    setQueuePairRecordReceiveTail(memory, pair.receiveRecord, until & RECEIVE_ENTRY_SEQUENCE_MASK);
+    setCompletionQueueRecordConsumed(memory, pair.receiveCqRecord, pair.settled >>> 0);
+  }
+
+  get #receiveEntries(): number {
+    return ROUNDS_AHEAD * this.#entries;
   }
 
   #connect(pd: number): [DriverQueuePair, DriverQueuePair] {
@@ -180,7 +194,7 @@ export class TransportTraffic {
         sendCq: this.#driver.createCompletionQueue({ entriesLog2: entriesLog2 + 1 }),
         receiveCq: this.#driver.createCompletionQueue({ entriesLog2: entriesLog2 + 1 }),
         sendEntriesLog2: entriesLog2,
-        receiveEntriesLog2: entriesLog2,
+        receiveEntriesLog2: Math.log2(this.#receiveEntries),
         strideLog2: STRIDE_LOG2,
         creation: { serviceType, checksumOff: 1 },
       });
@@ -206,6 +220,8 @@ export class TransportTraffic {
     for (let slot = 0; slot < this.#entries; slot++) {
       from.fill({ ...request, signaled: (slot + 1) % this.#traffic.batch === 0 });
       from.sendTail = (from.sendTail + 1) & SEND_COMMAND_SEQUENCE_MASK;
+    }
+    for (let slot = 0; slot < this.#receiveEntries; slot++) {
       const view = to.parts.receiveBuffer.slot(slot);
       encodeReceiveEntry(view, 0, { sgeCount: 1, sequence: slot });
       encodeSge(view, RECEIVE_ENTRY_SIZE, element);
@@ -228,5 +244,6 @@ function pairOf(from: DriverQueuePair, to: DriverQueuePair, memoryBase: number):
     receiveCqRecord: to.parts.receiveCq.recordAddress - memoryBase,
     posted: 0,
     settled: 0,
+    receivesPosted: 0,
   };
 }
