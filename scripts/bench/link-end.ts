@@ -7,10 +7,10 @@
 import { StreamLink } from '../../device/fabric/link/stream-link.ts';
 import { SocketLink, type SocketLinkOptions } from '../../device/process/host/socket-link.ts';
 import { newPort, send } from '../../device/rig/fixtures/port-pair.ts';
+import { Pump } from '../../protocol/vfio-user/index.ts';
 
 /** Packets that a pass moves, as in a live process. */
 const PASS_PACKETS = 256;
-const NS_PER_MS = 1e6;
 
 /** What packets of the benchmark are like. */
 export interface LinkLoad {
@@ -25,28 +25,33 @@ export class LinkEndLoop {
   arrived = 0;
   /** Sends each packet back that arrives. */
   echoes = false;
+  readonly pump: Pump;
   readonly #port: ReturnType<typeof newPort>;
   readonly #load: LinkLoad;
   #lane = 0;
   #toSend = 0;
+  #onPass: (() => void) | undefined = undefined;
   #lengthBytes = 0;
-  #stopped = false;
 
-  constructor(number: number, options: SocketLinkOptions, load: LinkLoad) {
+  /** `pump`: of both ends, when they share a thread. */
+  constructor(number: number, options: SocketLinkOptions, load: LinkLoad, pump = new Pump()) {
     this.#port = newPort(number, load.lanes);
     for (let lane = 0; lane < load.lanes; lane++) this.#port.transmitQueues.mapServiceLevel(lane, lane);
     this.#load = load;
-    this.socketLink = new SocketLink(new StreamLink(this.#port), options);
+    this.pump = pump;
+    this.#port.onWork = () => pump.wake();
+    this.socketLink = new SocketLink(new StreamLink(this.#port), { ...options, wake: () => pump.wake() });
   }
 
   async start(): Promise<void> {
     await this.socketLink.start();
-    this.#turn();
+    this.pump.onPass({ pass: () => this.#pass(), nextAlarmNs: () => this.socketLink.link.nextNs });
+    this.pump.start();
   }
 
   stop(): void {
-    this.#stopped = true;
     this.socketLink.close();
+    this.pump.destroy();
   }
 
   /** Length of its packets on the wire. */
@@ -56,26 +61,34 @@ export class LinkEndLoop {
 
   send(count: number): void {
     this.#toSend += count;
+    this.pump.wake();
   }
 
   /** Resolves when the condition holds, which is looked at after each pass. */
   async until(condition: () => boolean): Promise<void> {
-    while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+    while (!condition())
+      await new Promise<void>((resolve) => {
+        this.#onPass = resolve;
+      });
   }
 
-  readonly #turn = (): void => {
-    if (this.#stopped) return;
+  /** True if there is more to do. */
+  #pass(): boolean {
     this.#fill();
-    this.socketLink.link.carry(performance.now() * NS_PER_MS, PASS_PACKETS);
+    let moved = this.socketLink.link.carry(this.pump.nowNs(), PASS_PACKETS);
     for (let taken = 0; taken < PASS_PACKETS; taken++) {
       const ring = this.socketLink.link.arrival(this.#port);
       if (ring === undefined) break;
       ring.shift();
       this.arrived++;
+      moved++;
       if (this.echoes) this.#toSend++;
     }
-    setImmediate(this.#turn);
-  };
+    // A promise that a pass settles is served when Node itself calls back.
+    if (this.#onPass !== undefined) setImmediate(this.#onPass);
+    this.#onPass = undefined;
+    return moved > 0;
+  }
 
   /** The slots of the ring hold built packets after the first round; CRCs are computed once. */
   #fill(): void {

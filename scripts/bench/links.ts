@@ -28,7 +28,7 @@ export type LinkOrder =
 export const linkKey: LinkKey = { kind: 'shared', secret: Buffer.alloc(32, 1) };
 
 const PAYLOAD_BYTES = 4096;
-const FLOOD_PACKETS = 8_000;
+const FLOOD_PACKETS = 64_000;
 const FLOOD_BYTES = FLOOD_PACKETS * PAYLOAD_BYTES;
 const PING_PONGS = 300;
 const NS_PER_MS = 1e6;
@@ -119,7 +119,7 @@ async function listen(kind: Kind, path: string, load: LinkLoad) {
 async function measureAlone(kind: Kind, path: string, load: LinkLoad): Promise<number> {
   const { end, there, encrypted } = await listen(kind, path, load);
   const key = encrypted ? { key: linkKey } : {};
-  const peer = new LinkEndLoop(2, { role: 'connect', endpoint: there, ...key }, load);
+  const peer = new LinkEndLoop(2, { role: 'connect', endpoint: there, ...key }, load, end.pump);
   await peer.start();
   await end.until(() => end.socketLink.link.up && peer.socketLink.link.up);
   const startNs = processorNs();
