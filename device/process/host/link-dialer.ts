@@ -43,7 +43,9 @@ export class LinkDialer {
     if (this.#socket !== undefined) return;
     const key = this.#key;
     const endpoint = this.#endpoint;
-    const socket = key === undefined ? connect(endpoint) : connectTls({ ...endpoint, ...connectingOptions(key) });
+    const { onread } = this.#taker;
+    const socket =
+      key === undefined ? connect({ ...endpoint, onread }) : connectTls({ ...endpoint, ...connectingOptions(key) });
     this.#socket = socket;
     let isConnected = false;
     socket.setTimeout(FIRST_WORD_MS, () => socket.destroy(Object.assign(new Error(), { code: 'ETIMEDOUT' })));

@@ -7,7 +7,7 @@
  * `socket-link.ts` uses it.
  */
 import { lstatSync, unlinkSync } from 'node:fs';
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type OnReadOpts, type Server, Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import type { LinkKey } from '../../../protocol/system/link-key.ts';
 import { askListener } from '../../../protocol/system/listening.ts';
@@ -19,6 +19,8 @@ import { findDistrust, handshakeWords, listeningOptions } from './link-tls.ts';
 
 /** The link that a peer may be connected to. */
 export interface PeerTaker {
+  /** Where an unencrypted connection puts what it reads, in place of 'data' events. */
+  readonly onread: OnReadOpts;
   /** Why no peer is wanted now: a sentence without its subject; undefined when one is. */
   findObjection(): string | undefined;
   /** Takes a connection, with what it has sent. */
@@ -127,7 +129,8 @@ export class LinkListener {
     this.#waiting.delete(raw);
     raw.setTimeout(0);
     const objection = this.#taker.findObjection();
-    if (objection === undefined) this.#taker.take(socket, first);
+    const { onread } = this.#taker;
+    if (objection === undefined) this.#taker.take(first === undefined ? socket : readInto(socket, onread), first);
     else this.#refuse(socket, objection);
   }
 
@@ -165,4 +168,21 @@ export class LinkListener {
 async function isDeadSocket(path: string): Promise<boolean> {
   const isSocket = lstatSync(path, { throwIfNoEntry: false })?.isSocket() === true;
   return isSocket && (await askListener(path)) === 'dead';
+}
+
+/**
+ * Returns a socket with the connection of `socket`, which reads as `onread` says. Only a socket
+ * that connects takes that option, so the connection moves to a new one, as Node moves it to
+ * another process. Returns `socket` if Node no longer keeps its handle there.
+ */
+function readInto(socket: Socket, onread: OnReadOpts): Socket {
+  const owner = socket as Socket & { _handle?: unknown };
+  const handle = owner._handle;
+  if (handle === undefined || handle === null) return socket;
+  owner._handle = null;
+  const moved = new Socket({ handle, onread, readable: true, writable: true } as ConstructorParameters<
+    typeof Socket
+  >[0]);
+  socket.destroy();
+  return moved;
 }

@@ -40,6 +40,32 @@ t.test('packets pass over a UNIX socket and over TCP, more than fit any buffer',
   t.notOk(existsSync(join(folder, 'a.sock')));
 });
 
+t.test('each end reads into one buffer, behind the greeting that the listening one waits for', async (t) => {
+  for (const endpoint of [{ path: join(folder, 'reads.sock') }, { host: '127.0.0.1', port: 0 }]) {
+    const listener = new Side(1, 'listen', endpoint);
+    await listener.socketLink.start();
+    const there = 'path' in endpoint ? endpoint : { ...endpoint, port: listener.socketLink.boundPort };
+    const connector = new Side(2, 'connect', there);
+    const buffersOf = ({ socketLink: { link } }: Side): Set<ArrayBufferLike> => {
+      const buffers = new Set<ArrayBufferLike>();
+      const receive = link.receive.bind(link);
+      link.receive = (stream, chunk) => {
+        buffers.add(chunk.buffer);
+        receive(stream, chunk);
+      };
+      return buffers;
+    };
+    const [heard, told] = [listener, connector].map(buffersOf);
+    await connector.socketLink.start();
+    await until(isActive(listener, connector), 'a link', listener, connector);
+    await exchange(connector, listener, 500);
+    await exchange(listener, connector, 500);
+    t.equal(heard.size, 2);
+    t.equal(told.size, 1);
+    for (const { socketLink } of [listener, connector]) socketLink.close();
+  }
+});
+
 t.test('what the system does not take at once is neither changed nor forgotten', async (t) => {
   const lanes = 8;
   const [near, far] = ['near.sock', 'far.sock'].map((name) => ({ path: join(folder, name) }));

@@ -4,7 +4,7 @@
  * connects and retries for ever. Either side may restart; the link recovers. It works on Node's
  * event loop beside the pump, which `wake` wakes.
  */
-import type { Socket } from 'node:net';
+import type { OnReadOpts, Socket } from 'node:net';
 import type { LinkKey } from '../../../protocol/system/link-key.ts';
 import { type LinkEndpoint, nameEndpoint, takesKey } from '../../../protocol/system/socket-address.ts';
 import type { StreamLink } from '../../fabric/link/stream-link.ts';
@@ -26,6 +26,8 @@ export interface SocketLinkOptions extends Partial<RetryTimes> {
 
 const RETRY_MS = 50;
 const RETRY_MAX_MS = 2000;
+/** Bytes that one read takes at most; Node takes 64 KiB, and allocates them anew. */
+const READ_BYTES = 1 << 20;
 const LOG_INTERVAL_MS = 200;
 /** A line that says the same as the one before it waits so long. */
 const LOG_AGAIN_MS = 60_000;
@@ -44,6 +46,8 @@ export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> {
   readonly #listener: LinkListener | undefined;
   readonly #dialer: LinkDialer | undefined;
   #socket: Socket | undefined = undefined;
+  /** Takes what an unencrypted connection has read. */
+  #takeBytes: ((bytes: Uint8Array) => void) | undefined = undefined;
   #closed = false;
   #trouble: string | undefined = undefined;
   #loggedMs = Number.NEGATIVE_INFINITY;
@@ -112,10 +116,21 @@ export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> {
 
   #makeTaker(): PeerTaker {
     return {
+      onread: this.#makeReads(),
       findObjection: () => this.#findObjection(),
       take: (socket, first) => this.#attach(socket, first),
       tell: (words) => this.#tell(words),
     };
+  }
+
+  /** One buffer for all reads: the link copies what it keeps. */
+  #makeReads(): OnReadOpts {
+    const buffer = new Uint8Array(READ_BYTES);
+    const callback = (count: number): boolean => {
+      this.#takeBytes?.(new Uint8Array(buffer.buffer, 0, count));
+      return true;
+    };
+    return { buffer, callback };
   }
 
   #findObjection(): string | undefined {
@@ -154,12 +169,15 @@ export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> {
       },
     };
     socket.on('error', () => {});
-    socket.on('data', (chunk) => {
-      seam.receive(stream, chunk);
+    const takeBytes = (bytes: Uint8Array): void => {
+      seam.receive(stream, bytes);
       wake();
-    });
+    };
+    this.#takeBytes = takeBytes;
+    socket.on('data', takeBytes);
     socket.once('close', () => {
       this.#socket = undefined;
+      this.#takeBytes = undefined;
       const wasUp = link.connections > connectionsBefore;
       if (wasUp) this.#dialer?.noteUp();
       seam.disconnect(stream);
