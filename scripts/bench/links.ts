@@ -48,7 +48,7 @@ if (process.argv[1] === import.meta.filename)
   await runEntry(async () => {
     const script = defineScript('npm run bench -- links', 'Measures links between processes.')
       .option('--rounds <N>', 'Turns of each kind of link.', wholeNumber(1), 5)
-      .option('--lanes <N>', 'Virtual lanes, which have credits of their own.', wholeNumber(1, 8), 1);
+      .option('--lanes <N>', 'Virtual lanes, which have credits of their own.', wholeNumber(1, 8), 8);
     const { rounds, lanes } = readOptions<{ rounds: number; lanes: number }>(script);
     await compareKinds(rounds, { payloadBytes: PAYLOAD_BYTES, lanes });
   });

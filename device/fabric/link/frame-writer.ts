@@ -49,7 +49,7 @@ const LINK_VERSION = 1;
 /** Magic number and version, with which the greeting of every version begins. */
 const VERSIONED_BYTES = 6;
 /** Number of bytes gathered before a write. */
-const BATCH_BYTES = 1 << 16;
+const BATCH_BYTES = 1 << 18;
 /** A longer packet is copied with its whole slot, of which there is always a view. */
 const WHOLE_SLOT_BYTES = 1024;
 

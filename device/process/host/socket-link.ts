@@ -27,7 +27,7 @@ export interface SocketLinkOptions extends Partial<RetryTimes> {
 const RETRY_MS = 50;
 const RETRY_MAX_MS = 2000;
 /** Bytes that one read takes at most; Node takes 64 KiB, and allocates them anew. */
-const READ_BYTES = 1 << 20;
+const READ_BYTES = 1 << 18;
 const LOG_INTERVAL_MS = 200;
 /** A line that says the same as the one before it waits so long. */
 const LOG_AGAIN_MS = 60_000;
