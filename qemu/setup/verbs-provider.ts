@@ -33,8 +33,11 @@ const SHARED = [join(DRIVER, 'vuhca_hw.h'), join(DRIVER, 'ib', ABI)];
 const WARNINGS = [
   ...['-Wall', '-Wextra', '-Werror', '-Wmissing-prototypes', '-Wno-unused-parameter', '-Wno-sign-compare'],
 ];
-/** Symbols of the library stay inside: libibverbs calls what the constructor registers. */
-const FLAGS = ['-std=gnu11', '-O2', '-g', '-shared', '-fPIC', '-fvisibility=hidden', '-include', 'config.h'];
+/**
+ * Symbols of the library stay inside: libibverbs calls what the constructor registers. Calls
+ * and returns are dear under TCG, so small functions become part of their callers.
+ */
+const FLAGS = ['-std=gnu11', '-O3', '-flto', '-g', '-shared', '-fPIC', '-fvisibility=hidden', '-include', 'config.h'];
 
 /** Compiled when the cache lacks it. Throws CommandError with the messages of the compiler. */
 export async function provideVerbsProvider(): Promise<VerbsProvider> {
