@@ -29,6 +29,8 @@ interface SampleArea {
   readonly near?: readonly string[];
 }
 
+/** A run takes 5 minutes on an idle machine, and a quarter of an hour on a busy one. */
+const PATIENCE_SECONDS = 1800;
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const AREAS: readonly SampleArea[] = [
   ...['fabric/agents', 'hca/collect', 'hca/scheduler', 'hca/events', 'fabric/link', 'hca/lane', 'hca/management'],
@@ -120,9 +122,11 @@ function listTests(copy: string, folder: string): string[] {
     .map((path) => join(folder, path));
 }
 
-/** True if `npm test` with these words passes in the copy. */
+/** True if `npm test` with these words passes in the copy; a run that hangs does not. */
 function passes(copy: string, words: readonly string[]): boolean {
-  const command = ['scripts/bootstrap.mjs', '--tests', 'scripts/test-runner/main.ts', ...words];
-  const { status } = spawnSync(process.execPath, command, { cwd: copy, stdio: 'ignore' });
+  const command = [process.execPath, 'scripts/bootstrap.mjs', '--tests', 'scripts/test-runner/main.ts', ...words];
+  // With all that the run has started: the endless loop of a test hears no other signal.
+  const limit = ['--signal=KILL', `${PATIENCE_SECONDS}`];
+  const { status } = spawnSync('timeout', [...limit, ...command], { cwd: copy, stdio: 'ignore' });
   return status === 0;
 }
