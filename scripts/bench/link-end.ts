@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * One end of a link over a socket for the benchmark of links: a port whose packets are built once,
- * and a loop that runs the link as the pump does. Used by links.ts and links-worker.ts.
+ * and the pump that runs the link. Used by links.ts and links-worker.ts.
  */
 
 import { StreamLink } from '../../device/fabric/link/stream-link.ts';
@@ -31,6 +31,7 @@ export class LinkEndLoop {
   #lane = 0;
   #toSend = 0;
   #onPass: (() => void) | undefined = undefined;
+  /** Length of its packets on the wire. */
   #lengthBytes = 0;
 
   /** `pump`: of both ends, when they share a thread. */
@@ -39,8 +40,9 @@ export class LinkEndLoop {
     for (let lane = 0; lane < load.lanes; lane++) this.#port.transmitQueues.mapServiceLevel(lane, lane);
     this.#load = load;
     this.pump = pump;
-    this.#port.onWork = () => pump.wake();
-    this.socketLink = new SocketLink(new StreamLink(this.#port), { ...options, wake: () => pump.wake() });
+    const wake = (): void => pump.wake();
+    this.#port.onWork = wake;
+    this.socketLink = new SocketLink(new StreamLink(this.#port), { ...options, wake });
   }
 
   async start(): Promise<void> {
@@ -52,11 +54,6 @@ export class LinkEndLoop {
   stop(): void {
     this.socketLink.close();
     this.pump.destroy();
-  }
-
-  /** Length of its packets on the wire. */
-  get lengthBytes(): number {
-    return this.#lengthBytes;
   }
 
   send(count: number): void {

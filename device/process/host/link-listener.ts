@@ -130,7 +130,7 @@ export class LinkListener {
     raw.setTimeout(0);
     const objection = this.#taker.findObjection();
     const { onread } = this.#taker;
-    if (objection === undefined) this.#taker.take(first === undefined ? socket : readInto(socket, onread), first);
+    if (objection === undefined) this.#taker.take(socket === raw ? readInto(socket, onread) : socket, first);
     else this.#refuse(socket, objection);
   }
 

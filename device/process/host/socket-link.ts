@@ -174,6 +174,7 @@ export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> {
       wake();
     };
     this.#takeBytes = takeBytes;
+    // An encrypted connection has such events; any other one needs the listener to see its end.
     socket.on('data', takeBytes);
     socket.once('close', () => {
       this.#socket = undefined;
