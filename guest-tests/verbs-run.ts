@@ -4,6 +4,7 @@
  * of the driver. Called by verbs.test.ts, verbs-loss.long.ts and suspend.long.ts, among others.
  */
 import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
 import { ENTER_WITH_CASE, provideDistributionParts } from '../qemu/distribution-guest.ts';
@@ -21,7 +22,7 @@ const SCRIPT = 'verbs.sh';
  * Number of results of each part: those of the script, and of the module with tests of kernel
  * verbs.
  */
-const CHECKS = { life: 13 + 14, loss: 7, asleep: 8 } as const;
+const CHECKS = { life: 14 + 14, loss: 7, asleep: 8 } as const;
 export type VerbsPart = keyof typeof CHECKS;
 
 /**
@@ -33,8 +34,14 @@ const TRAFFIC = process.env.VUHCA_LARGE ? 'yes' : '';
 const MEMORY_MIB = 1024;
 /** The script prints this to request that the adapter process is killed. */
 const KILL_REQUEST = '# host: kill the device';
-/** Programs that foreign suites run as well. */
-const PROGRAMS = ['ignored-attributes.py', 'limits.py', 'counters.py'];
+/** Those in `foreign` are run by foreign suites as well. */
+const PROGRAMS = [
+  'cases/dead-device.py',
+  'cases/on-demand.py',
+  'foreign/ignored-attributes.py',
+  'foreign/limits.py',
+  'foreign/counters.py',
+];
 /** Modules of the kernel that the device needs. */
 const CORE = ['ib_uverbs'];
 
@@ -50,8 +57,7 @@ async function makeJob(
     caseText: readFileSync(pathOf(`cases/${SCRIPT}`), 'utf8'),
     hasVerbs: true,
     files: [
-      { path: '/root/dead-device.py', content: { from: pathOf('cases/dead-device.py') } },
-      ...PROGRAMS.map((name) => ({ path: `/root/${name}`, content: { from: pathOf(`foreign/${name}`) } })),
+      ...PROGRAMS.map((path) => ({ path: `/root/${basename(path)}`, content: { from: pathOf(path) } })),
       { path: '/etc/verbs', content: `PART=${part}\nTRAFFIC=${TRAFFIC}\n`, mode: 0o644 },
       // Only this part runs a program that is compiled.
       ...(part === 'loss'

@@ -57,7 +57,7 @@ arrange() {
   eventually "ping -c 1 -W 5 10.1.0.2"
 }
 
-# A program of guest-tests/foreign, which prints what is wrong.
+# A program of guest-tests/foreign or of this folder, which prints what is wrong.
 check_program() {
   python3 /root/$1 vuhca0 >/tmp/said 2>&1
   ended=$?
@@ -117,6 +117,7 @@ life() {
   insmod /root/vuhca_verbs_test.ko && rmmod vuhca_verbs_test
   report $? kernel-verbs
   check_program ignored-attributes.py
+  check_program on-demand.py
   arrange datagram
   report $? datagram
   load
