@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "vu_checksum.h"
 #include "vu_internal.h"
 
 /* Bytes of an ATOMIC WRITE. */
@@ -205,15 +206,9 @@ int vu_put_inline(struct vu_qp *qp, struct vuhca_send_command *command,
 void vu_end_command(struct vu_qp *qp, struct vuhca_send_command *command)
 {
 	size_t length = vuhca_send_command_get_collect_length(command);
-	const __le32 *dwords = (const __le32 *)command;
-	uint64_t sum = qp->checksum_key;
-	size_t i;
 
-	for (i = 0; i < length / sizeof(*dwords); i++)
-		sum += le32toh(dwords[i]);
-	sum = (sum & UINT32_MAX) + (sum >> 32);
-	sum = (sum & UINT32_MAX) + (sum >> 32);
-	command->checksum = htole32(~(uint32_t)sum);
+	command->checksum = htole32(vu_checksum(command, length,
+						qp->checksum_key));
 	__atomic_store_n(&qp->sq.tail, (uint16_t)(qp->sq.tail + 1),
 			 __ATOMIC_RELAXED);
 }
