@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** LoopTurn: calls back once for all requests of a turn, and writes to its eventfd once for them. */
+/** LoopTurn: one call for all requests of a turn, and one write to its eventfd. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import t from 'tap';
