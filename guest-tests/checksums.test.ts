@@ -6,15 +6,12 @@
  * for the host.
  */
 import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { hasCommandChecksum } from '../device/hca/collect/checksum.ts';
 import { Random } from '../device/random.ts';
 import { commandChecksum } from '../device/rig/driver/checksum.ts';
+import { compileForHost } from './harness/host-program.ts';
 
-const SOURCE = fileURLToPath(new URL('wraps/checksums.c', import.meta.url));
-const FLAGS = ['-std=gnu11', '-O1', '-Wall', '-Wextra', '-Werror', '-fsanitize=undefined'];
 /** The longest command: 64 bytes, then 256 of data and their keys. */
 const MAX_DWORDS = 81;
 const ONES = 0xffffffff;
@@ -45,8 +42,7 @@ function makeVectors(): Vector[] {
 }
 
 t.test('all four compute the same checksums', async (t) => {
-  const program = join(t.testdir(), 'checksums');
-  execFileSync('gcc', [...FLAGS, '-o', program, SOURCE]);
+  const program = compileForHost(t.testdir(), 'checksums', ['-O1', '-fsanitize=undefined']);
   const vectors = makeVectors();
   const hex = (value: number) => value.toString(16).padStart(8, '0');
   const input = vectors.map(({ key, dwords }) => `${[key, ...dwords].map(hex).join(' ')}\n`).join('');

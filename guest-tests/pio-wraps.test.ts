@@ -3,14 +3,12 @@
  * The driver's blocks of send contexts (vuhca_pio_buffer.c), compiled for the host by gcc, over the
  * wraps of their counts at 2^32 and at the 11 bits that the adapter returns.
  */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import t from 'tap';
+import { compileForHost } from './harness/host-program.ts';
 
-const SOURCE = fileURLToPath(new URL('wraps/pio-wraps.c', import.meta.url));
-const FLAGS = ['-std=gnu11', '-O1', '-Wall', '-Wextra', '-Werror', '-Wno-sign-compare', '-fsanitize=undefined'];
 /** Headers of the kernel that vuhca_pio.h includes; kernel.h has the parts that are needed. */
 const HEADERS = ['list', 'spinlock', 'wait', 'workqueue'];
 const WRAP = 2 ** 32;
@@ -19,8 +17,12 @@ t.test('blocks are in order, and freed in order, over every wrap', async (t) => 
   const folder = t.testdir();
   mkdirSync(join(folder, 'linux'));
   for (const name of HEADERS) writeFileSync(join(folder, 'linux', `${name}.h`), '');
-  const program = join(folder, 'pio-wraps');
-  execFileSync('gcc', [...FLAGS, `-I${folder}`, '-o', program, SOURCE]);
+  const program = compileForHost(folder, 'pio-wraps', [
+    '-O1',
+    '-Wno-sign-compare',
+    '-fsanitize=undefined',
+    `-I${folder}`,
+  ]);
   let seed = 0;
   for (const blocks of [1, 2, 3, 8, 33, 64, 1000, 1023, 1024])
     for (const count of [0, 2 ** 11 - 3, 2 ** 31 - 5, WRAP - 1, WRAP - 5, WRAP - 2000]) {

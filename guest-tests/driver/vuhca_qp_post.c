@@ -6,6 +6,7 @@
  * time: the adapter then reads the slot.
  */
 #include "vuhca_internal.h"
+#include "vuhca_tail.h"
 
 /**
  * vuhca_publish_send_tail() - Publish all send WQEs built so far.
@@ -50,17 +51,7 @@ EXPORT_SYMBOL_GPL(vuhca_ring_doorbell);
  */
 void vuhca_ring_unwatched(struct vuhca_qp *qp, u16 sequence)
 {
-	struct vuhca_queue_pair_record seen = {};
-
-	if (qp->dev->shadow_tails) {
-		/*
-		 * Store the tail before the mark is loaded: the adapter clears
-		 * the mark before its last read of the tail.
-		 */
-		mb();
-		seen.dw1 = READ_ONCE(qp->record->dw1);
-	}
-	if (!vuhca_queue_pair_record_get_watched(&seen))
+	if (!qp->dev->shadow_tails || !vuhca_is_watched(qp->record))
 		vuhca_ring_doorbell(qp, sequence);
 }
 EXPORT_SYMBOL_GPL(vuhca_ring_unwatched);

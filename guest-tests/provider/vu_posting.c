@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "vu_internal.h"
+#include "vu_tail.h"
 
 /* Reads the choices of the process. */
 void vu_read_posting(struct vu_context *context)
@@ -44,20 +45,12 @@ static bool vu_collects(const struct vu_qp *qp, unsigned int count)
 	return qp->post == VU_POST_COLLECT;
 }
 
-/*
- * Rings unless the adapter watches the tail by itself. The tail is stored
- * before the mark is loaded: the adapter clears the mark before it reads the
- * tail for the last time.
- */
+/* Rings unless the adapter watches the tail by itself. */
 static void vu_ring_unwatched(struct vu_qp *qp, uint16_t first)
 {
-	struct vuhca_queue_pair_record seen = {};
+	bool shadow = qp->context->about.flags & VUHCA_UCONTEXT_SHADOW_TAILS;
 
-	if (qp->context->about.flags & VUHCA_UCONTEXT_SHADOW_TAILS) {
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		seen.dw1 = __atomic_load_n(&qp->record->dw1, __ATOMIC_RELAXED);
-	}
-	if (!vuhca_queue_pair_record_get_watched(&seen))
+	if (!shadow || !vu_is_watched(qp->record))
 		vu_ring_doorbell(qp->page, qp->qpn, first);
 }
 
