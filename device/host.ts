@@ -6,6 +6,7 @@
  * adapter crosses these interfaces, so the adapter is deterministic. The host stands for root
  * complex and memory (US 8,484,392 par. 24-26).
  */
+import type { LoanBook } from './loan-book.ts';
 
 /**
  * Cause of a reset. `device`: system or bus reset; `function`: function level reset; `lost`: the
@@ -28,6 +29,7 @@ export interface WordBlock {
 
 /** Memory of a guest that a packet refers to instead of a copy. */
 export interface MemoryLender {
+  readonly loans: LoanBook;
   /** Copies the bytes at `address` into `target`; zeros when they are no longer readable. */
   copyLoan(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): void;
   /** The bytes at `address` in place, or undefined when they are no longer readable. */

@@ -8,9 +8,9 @@ import { type AdapterOptions, defaultAdapterOptions } from '../../device/hca/ada
 import type { AdapterPort, BusAddress, HostPort } from '../../device/host.ts';
 import { raiseInliningBudget } from '../../device/process/host/inlining-budget.ts';
 import type { HardwareAccess } from '../../device/rig/driver/hardware-access.ts';
+import { joinBySwitches } from '../../device/rig/fixtures/switch-row.ts';
 import { SimulatedClock } from '../../device/rig/machine/simulated-clock.ts';
 import { ViewCache } from '../../protocol/vfio-user/view-cache.ts';
-import { joinBySwitches } from './switch-row.ts';
 
 const RUN_BUDGET = 1024;
 /** No time is a small integer, as in a process that has run for some seconds. */

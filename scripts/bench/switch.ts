@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `npm run bench -- switch [--rounds N] [--size BYTES]`: processor time of an RC WRITE without a
- * switch, and over 1 and 3 switches between the ports. The machines take turns in short pieces, so changes
- * of the machine's speed touch all alike; the median counts.
+ * switch, and over 1 and 3 switches between the ports. The machines take turns in short pieces, so
+ * changes of the machine's speed touch all alike; the median counts.
  */
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import { runEntry } from '../../qemu/setup/tools/errors.ts';

@@ -3,17 +3,18 @@
 import type { Row } from './layer.ts';
 
 export const deviceLayers: readonly Row[] = [
-  { path: 'device/host.ts', holds: 'the seam: what the adapter and its host ask of each other', uses: '' },
+  { path: 'device/loan-book.ts', holds: 'payload that packets have on loan from guest memory', uses: '' },
+  { path: 'device/host.ts', holds: 'the seam: what the adapter and its host ask of each other', uses: 'loan-book.ts' },
   { path: 'device/random.ts', holds: 'seeded random numbers', uses: '' },
   {
     path: 'device/fabric/port',
     holds: 'InfiniBand ports: tables, counters, virtual lanes and their arbiter, packet rings',
-    uses: 'layout infiniband host.ts',
+    uses: 'layout infiniband host.ts loan-book.ts',
   },
   {
     path: 'device/fabric/link',
     holds: 'links between ports: cable, faulty link, socket link, and their change at run time',
-    uses: 'infiniband host.ts random.ts port',
+    uses: 'infiniband host.ts loan-book.ts random.ts port',
   },
   {
     path: 'device/fabric/agents',
@@ -63,7 +64,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/hca/function',
     holds: 'underlying function: bus mastering, device memory, vectors, local time, faults, counters, timeline',
-    uses: 'layout host.ts',
+    uses: 'layout host.ts loan-book.ts',
   },
   {
     path: 'device/hca/trace',
@@ -135,7 +136,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/hca/transport/engine',
     holds: 'the transport put together: send pipeline, packet receivers, life of queue pairs',
-    uses: 'layout infiniband host.ts port agents function protection hca/queues collect lane transport state responder requester datagrams',
+    uses: 'layout infiniband host.ts loan-book.ts port agents function protection hca/queues collect lane transport state responder requester datagrams',
   },
   {
     path: 'device/hca/shares',
@@ -155,12 +156,12 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/hca/adapter',
     holds: 'the adapter put together: PCIe functions, passes, reset',
-    uses: 'layout infiniband host.ts port link agents switch function hca/trace events hca/queues collect pio lane scheduler state datagrams engine hca/shares registers management',
+    uses: 'layout infiniband host.ts loan-book.ts port link agents switch function hca/trace events hca/queues collect pio lane scheduler state datagrams engine hca/shares registers management',
   },
   {
     path: 'device/personality/shared',
     holds: 'what personalities share: queues read by records, the transport put together',
-    uses: 'layout infiniband host.ts port link agents switch function hca/trace protection hca/queues collect lane transport datagrams engine adapter',
+    uses: 'layout infiniband host.ts loan-book.ts port link agents switch function hca/trace protection hca/queues collect lane transport datagrams engine adapter',
   },
   {
     path: 'device/personality/mthca/memory',
@@ -257,7 +258,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/fixtures',
     holds: 'fixtures, invariants and models that tests share',
-    uses: 'layout infiniband host.ts random.ts port link agents switch subnet-manager rmpp administration manager function hca/trace hca/memory protection hca/queues collect pio lane scheduler transport state responder requester hca/shares adapter hosts rig/driver machine',
+    uses: 'layout infiniband host.ts loan-book.ts random.ts port link agents switch subnet-manager rmpp administration manager function hca/trace hca/memory protection hca/queues collect pio lane scheduler transport state responder requester hca/shares adapter hosts rig/driver machine',
   },
   {
     path: 'device/rig/fixtures/second-use',

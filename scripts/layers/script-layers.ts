@@ -75,7 +75,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/bench',
     holds: 'benchmarks',
-    uses: 'system layout infiniband protocol/mthca protocol/mlx5 vfio-user host.ts port link switch collect adapter shared device/topology host rig/driver machine fixtures mthca/driver mlx5/driver tools qemu/setup qemu scripts/setup console',
+    uses: 'system layout infiniband protocol/mthca protocol/mlx5 vfio-user host.ts link collect adapter shared device/topology host rig/driver machine fixtures mthca/driver mlx5/driver tools qemu/setup qemu scripts/setup console',
   },
   {
     path: 'scripts/cli/options',

@@ -6,6 +6,7 @@
  * recording of the whole is complete.
  */
 import type { AdapterPort, FunctionPort, LinkPort } from '../../host.ts';
+import type { LoanBook } from '../../loan-book.ts';
 import type { LinkEnd } from '../port/link.ts';
 import type { ChangeableLink } from './joint.ts';
 import { makeLinkChange } from './link-changes.ts';
@@ -19,6 +20,8 @@ export interface FabricNode extends AdapterPort {
   readonly ports: readonly LinkEnd[];
   /** Nodes that it runs itself; work at their ports is its own. */
   readonly inner?: readonly FabricNode[];
+  /** Payload that it lends: the fabric ends loans when a host calls a function of the node. */
+  readonly loans?: LoanBook;
   /**
    * Takes the place of a `run` that nothing has asked for. Returns false when there may be work, so
    * that `run` has to be called. A node without it always may have some.
@@ -52,9 +55,10 @@ export class Fabric implements AdapterPort {
     this.linkPorts = streams;
     this.#findLink = find;
     for (const node of nodes) this.add(node);
-    this.functions = nodes.flatMap(({ functions }, place) =>
-      functions.map((port) => new WakingFunction(port, () => this.#wake(place))),
-    );
+    this.functions = nodes.flatMap(({ functions, loans }, place) => {
+      if (loans !== undefined) loans.lasting = true;
+      return functions.map((port) => new WakingFunction(port, () => this.#wake(place), loans));
+    });
   }
 
   get nodes(): readonly FabricNode[] {
@@ -79,6 +83,7 @@ export class Fabric implements AdapterPort {
     if (place < 0) return;
     this.#places[place] = undefined;
     this.#awake[place] = 0;
+    node.loans?.end();
     for (const port of portsOf(node)) port.onWork = undefined;
   }
 

@@ -86,7 +86,7 @@ export class LinkEnd {
   physicalState: PortPhysicalState = PortPhysicalState.POLLING;
   /** True without a subnet manager: the port becomes active as soon as its link comes up. */
   selfActivating = true;
-  /** The port belongs to an adapter, whose transport takes payloads on loan. */
+  /** Packets that arrive at the port may have payload on loan. */
   readonly takesLoans: boolean = false;
   readonly maxMtuCode = LARGEST_MTU_CODE;
   activeMtuCode = LARGEST_MTU_CODE;
@@ -249,8 +249,10 @@ export class LinkEnd {
     this.transmitPackets++;
     const offset = ring.writeOffset;
     if (ring.virtualLane !== 0) setLrhVirtualLane(ring.view, offset, ring.virtualLane);
-    if (exposed || this.observer !== undefined) ring.takeLoans();
-    if (exposed || this.observer !== undefined) sealWhole(ring.view, offset, lengthBytes);
+    if (exposed || this.observer !== undefined) {
+      ring.takeNextLoan();
+      sealWhole(ring.view, offset, lengthBytes);
+    }
     this.observer?.(this, true, ring.bytes, offset, lengthBytes);
     ring.push(lengthBytes);
   }

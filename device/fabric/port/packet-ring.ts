@@ -9,6 +9,7 @@ import { isMulticastLid } from '../../../protocol/infiniband/addresses.ts';
 import { getLrhDlid } from '../../../protocol/infiniband/gen/lrh.gen.ts';
 import { LARGEST_MTU_BYTES } from '../../../protocol/infiniband/mtu.ts';
 import type { MemoryLender } from '../../host.ts';
+import type { LoanBook, LoanHolder } from '../../loan-book.ts';
 
 /** Bytes of a slot: largest MTU, all headers and CRCs, rounded up. */
 export const PACKET_SLOT_BYTES = LARGEST_MTU_BYTES + 256;
@@ -26,27 +27,38 @@ export function packetBlocks(lengthBytes: number): number {
 const SHORT_PACKET_BYTES = 256;
 const DOUBLE_WORD_SHIFT = 3;
 
+/** Pad bytes, which are zero, fill up a payload to a multiple of this (IBTA 9.2.4). */
+const PAD_UNIT_BYTES = 4;
+
 /** Shortest payload that is worth a loan; longer than any packet that is copied in parts. */
 export const LOAN_MIN_BYTES = 512;
 
-/** Copies the oldest packet of `source` to the write offset of `target`, which is not full. */
-export function copyPacket(source: PacketRing, target: PacketRing): void {
-  const { readOffset, readLength } = source;
-  const { writeOffset } = target;
+/**
+ * Copies the oldest packet of `source` to the write offset of `target`, which is not full.
+ * `passesLoan`: a payload on loan stays where it is, and `target` refers to it.
+ */
+export function copyPacket(source: PacketRing, target: PacketRing, passesLoan = false): void {
+  if (passesLoan && source.passLoan(target)) return;
+  const { readLength } = source;
   if (readLength > SHORT_PACKET_BYTES) {
-    target.bytes.set(source.readSlot, writeOffset);
+    target.bytes.set(source.readSlot, target.writeOffset);
     return;
   }
+  copyStart(source, target, readLength);
+}
+
+/** Copies the first bytes of the oldest packet of `source`, and up to 7 more. */
+function copyStart(source: PacketRing, target: PacketRing, lengthBytes: number): void {
   const from = source.doubleWords;
   const to = target.doubleWords;
-  const first = readOffset >>> DOUBLE_WORD_SHIFT;
-  const end = first + ((readLength + 7) >>> DOUBLE_WORD_SHIFT);
-  const shift = (writeOffset >>> DOUBLE_WORD_SHIFT) - first;
+  const first = source.readOffset >>> DOUBLE_WORD_SHIFT;
+  const end = first + ((lengthBytes + 7) >>> DOUBLE_WORD_SHIFT);
+  const shift = (target.writeOffset >>> DOUBLE_WORD_SHIFT) - first;
   for (let at = first; at < end; at++) to[at + shift] = from[at];
 }
 
 /** A ring of `capacity` slots of `PACKET_SLOT_BYTES`. */
-export class PacketRing {
+export class PacketRing implements LoanHolder {
   readonly bytes: Uint8Array;
   /** The slots as words. */
   readonly words: Int32Array;
@@ -145,8 +157,8 @@ export class PacketRing {
   }
 
   /**
-   * The payload of the next packet, at `offset` of the ring, stays at `address` of its owner for
-   * now. `takeLoans` ends the loan before the owner can use its memory for something else.
+   * The payload of the next packet, at `offset` of the ring, stays at `address` of its owner until
+   * the packet leaves the ring, or the book of the owner ends its loans.
    */
   borrow(lender: MemoryLender, address: number, offset: number, lengthBytes: number): void {
     const slot = this.#tail;
@@ -155,6 +167,7 @@ export class PacketRing {
     this.#loanOffsets[slot] = offset;
     this.#loanLengths[slot] = lengthBytes;
     this.#loans++;
+    lender.loans.enter(this);
   }
 
   /** Number of packets whose payload is on loan. */
@@ -162,10 +175,14 @@ export class PacketRing {
     return this.#loans;
   }
 
-  /** Copies all payloads on loan into the ring. */
-  takeLoans(): void {
+  takeLoans(book: LoanBook): void {
     if (this.#loans === 0) return;
-    for (let slot = 0; slot < this.capacity; slot++) this.#takeLoan(slot);
+    for (let slot = 0; slot < this.capacity; slot++) if (this.#lenders[slot]?.loans === book) this.#takeLoan(slot);
+  }
+
+  /** Copies the payload of the next packet into the ring if it is on loan. */
+  takeNextLoan(): void {
+    if (this.#loans > 0) this.#takeLoan(this.#tail);
   }
 
   /** Copies the payload of the oldest packet into the ring if it is on loan. */
@@ -177,7 +194,29 @@ export class PacketRing {
   viewOldestLoan(): Uint8Array | undefined {
     if (this.#loans === 0) return undefined;
     const slot = this.#head;
-    return this.#lenders[slot]?.viewLoan(this.#loanAddresses[slot], this.#loanLengths[slot]);
+    const view = this.#lenders[slot]?.viewLoan(this.#loanAddresses[slot], this.#loanLengths[slot]);
+    if (view === undefined) this.#takeLoan(slot);
+    return view;
+  }
+
+  /**
+   * Copies the oldest packet to the write offset of `target` except for its payload, which is on
+   * loan: `target` refers to it from now on. Returns false when the payload is in the ring.
+   */
+  passLoan(target: PacketRing): boolean {
+    if (this.#loans === 0) return false;
+    const slot = this.#head;
+    const lender = this.#lenders[slot];
+    if (lender === undefined) return false;
+    const length = this.#loanLengths[slot];
+    const headers = this.#loanOffsets[slot] - this.readOffset;
+    const payload = target.writeOffset + headers;
+    copyStart(this, target, headers);
+    // The CRCs are computed where the packet is sealed.
+    for (let at = length; at % PAD_UNIT_BYTES !== 0; at++) target.bytes[payload + at] = 0;
+    target.borrow(lender, this.#loanAddresses[slot], payload, length);
+    this.#endLoan(slot);
+    return true;
   }
 
   /** Byte offset of the oldest packet; only while not empty. */
@@ -260,6 +299,7 @@ export class PacketRing {
   }
 
   #endLoan(slot: number): void {
+    this.#lenders[slot]?.loans.strike();
     this.#lenders[slot] = undefined;
     this.#loans--;
   }

@@ -115,12 +115,6 @@ export class Port extends LinkEnd implements EndPort {
     return ring === this.loopback || this.link?.lends === true;
   }
 
-  /** Ends all loans of packets that wait: their owners may use the memory otherwise now. */
-  takeLoans(): void {
-    this.loopback.takeLoans();
-    for (const ring of this.transmitQueues.rings) ring.takeLoans();
-  }
-
   /**
    * A multicast packet is complete in `ring`, except for VL and CRCs, and about to be transmitted:
    * a copy loops back to the members at this port (IBTA 10.5.2).

@@ -19,6 +19,7 @@ import { PartitionFilter } from './partition-filter.ts';
 import { lifeNs, type WaitLimits } from './wait-limits.ts';
 
 export class SwitchPort extends LinkEnd {
+  override readonly takesLoans = true;
   /** Output queues of the data VLs, by VL. */
   readonly queues: readonly OutputQueue[];
   readonly partitions: PartitionFilter;
@@ -83,13 +84,14 @@ export class SwitchPort extends LinkEnd {
   relay(source: PacketRing, target: PacketRing, sealed: boolean): void {
     const offset = target.writeOffset;
     const lengthBytes = source.readLength;
-    copyPacket(source, target);
+    const isExposed = this.observer !== undefined || this.link?.trusted === false;
+    copyPacket(source, target, !isExposed && this.link?.lends === true);
     const { view, virtualLane } = target;
     const changed = getLrhVirtualLane(view, offset) !== virtualLane;
     if (changed) setLrhVirtualLane(view, offset, virtualLane);
     if (sealed) {
       if (changed) resealVcrc(view, offset, offset + lengthBytes - VCRC_SIZE);
-    } else if (this.observer !== undefined || this.link?.trusted === false) sealWhole(view, offset, lengthBytes);
+    } else if (isExposed) sealWhole(view, offset, lengthBytes);
     this.observer?.(this, true, target.bytes, offset, lengthBytes);
     this.transmitPackets++;
     target.push(lengthBytes, sealed);
@@ -107,6 +109,7 @@ export class SwitchPort extends LinkEnd {
   /** Shows the observer a packet that arrives; one from a trusted link may lack its CRCs. */
   observe(ring: PacketRing): void {
     const { readOffset, readLength } = ring;
+    ring.takeOldestLoan();
     if (this.link?.trusted === true && !ring.readSuspect) sealWhole(ring.view, readOffset, readLength);
     this.observer?.(this, false, ring.bytes, readOffset, readLength);
   }

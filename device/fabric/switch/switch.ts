@@ -201,8 +201,9 @@ export class Switch implements FabricNode, ManagedNode {
   }
 
   /** A packet for the switch itself. */
-  #manage(input: SwitchPort, { view, readOffset, readLength }: PacketRing): void {
-    this.mads.receivePacket(input.number, view, readOffset, readLength);
+  #manage(input: SwitchPort, ring: PacketRing): void {
+    ring.takeOldestLoan();
+    this.mads.receivePacket(input.number, ring.view, ring.readOffset, ring.readLength);
   }
 
   /** Takes one packet from each port, or as many as its weighted turn has; returns how many. */

@@ -99,6 +99,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly schedulerBuffers: PcbAllocator;
   readonly lanes: TransmitVirtualLanes;
   readonly pending = new PendingWork();
+  readonly loans = this.pending.loans;
   /** Latency of reads of guest memory. */
   readonly dmaTiming: DmaTiming;
   readonly scheduler: SendQueueScheduler;
@@ -149,6 +150,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.engine = new TransportEngine({
       clock,
       ports: this.ports,
+      loans: this.loans,
       portsOfFunction: this.uplinks.length,
       lanes: this.lanes,
       timing: this.dmaTiming,
@@ -229,7 +231,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     if (this.options.writeCombining !== undefined) for (const { combining } of this.functions) combining?.settle();
     if (this.tails.busy) this.tails.look();
     const isSpent = this.#turns.run(budget);
-    this.engine.takeLoans();
+    this.loans.endRun();
     this.engine.settle();
     this.links.settle();
     this.#awaitReads();
@@ -266,7 +268,6 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   #serveStage(stage: number, limit: number): number {
     switch (stage) {
       case 0:
-        this.engine.takeLoans();
         return this.pending.manage(this.functions, this.#management);
       case 1:
         return this.disabled ? 0 : this.scheduler.serve(limit);

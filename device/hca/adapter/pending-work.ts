@@ -4,11 +4,13 @@
  * management commands. A pass looks at the functions only when such work is noted, so idle
  * functions cost nothing.
  */
-import type { VectorNotes } from '../function/msix.ts';
+import { LoanBook } from '../../loan-book.ts';
+import type { FunctionNotes } from '../function/underlying-function.ts';
 import type { ManagedFunction } from '../management/managed-adapter.ts';
 import type { ManagementProcessor } from '../management/management-processor.ts';
 
-export class PendingWork implements VectorNotes {
+export class PendingWork implements FunctionNotes {
+  readonly loans = new LoanBook();
   #managementWaits = false;
   #vectorsWait = false;
 
@@ -26,6 +28,7 @@ export class PendingWork implements VectorNotes {
   manage(functions: readonly ManagedFunction[], management: ManagementProcessor): number {
     if (!this.#managementWaits) return 0;
     this.#managementWaits = false;
+    this.loans.end();
     let cost = 0;
     for (const managed of functions) {
       cost += management.serve(managed);

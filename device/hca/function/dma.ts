@@ -6,6 +6,7 @@
  */
 import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
 import type { HostPort, MemoryLender, WordBlock } from '../../host.ts';
+import type { LoanBook } from '../../loan-book.ts';
 import { AddressRegister } from './address-register.ts';
 import type { FaultLog, FaultSubject } from './fault-log.ts';
 
@@ -20,6 +21,7 @@ export class Dma implements MemoryLender {
   /** Bytes moved since power-on. */
   bytesRead = 0;
   bytesWritten = 0;
+  readonly loans: LoanBook;
   readonly #host: HostPort;
   readonly #faults: FaultLog;
   readonly #at = new AddressRegister();
@@ -27,7 +29,8 @@ export class Dma implements MemoryLender {
   readonly #takesWords: boolean;
   #busMaster = false;
 
-  constructor(host: HostPort, faults: FaultLog) {
+  constructor(host: HostPort, faults: FaultLog, loans: LoanBook) {
+    this.loans = loans;
     this.#host = host;
     this.#faults = faults;
     this.#takesWords = host.readWords !== undefined && host.writeWords !== undefined;

@@ -7,6 +7,7 @@
  */
 import { EventType, FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
 import type { AdapterClock, HostPort, ResetKind } from '../../host.ts';
+import type { LoanBook } from '../../loan-book.ts';
 import { AnnouncedMemory } from './announced-memory.ts';
 import { DEVICE_MEMORY_DEFAULT_BYTES, DeviceMemory } from './device-memory.ts';
 import { Dma } from './dma.ts';
@@ -20,6 +21,11 @@ import { TranslationEntries } from './translation-entries.ts';
 
 /** Number of the physical function; all others are virtual functions. */
 export const PHYSICAL_FUNCTION = 0;
+
+/** What a function has in common with the others of its adapter. */
+export interface FunctionNotes extends VectorNotes {
+  readonly loans: LoanBook;
+}
 
 export class UnderlyingFunction {
   readonly number: number;
@@ -61,17 +67,17 @@ export class UnderlyingFunction {
     number: number,
     clock: AdapterClock,
     host: HostPort,
-    vectors: VectorNotes,
+    notes: FunctionNotes,
     deviceMemoryBytes = DEVICE_MEMORY_DEFAULT_BYTES,
     translationQuota = 0,
   ) {
     this.number = number;
     this.localTime = new LocalTime(clock);
     this.faults = new FaultLog(this.localTime);
-    this.dma = new Dma(host, this.faults);
+    this.dma = new Dma(host, this.faults, notes.loans);
     this.deviceMemory = new DeviceMemory(deviceMemoryBytes, this.faults);
     this.translations = new TranslationEntries(translationQuota);
-    this.msix = new MsixVectors(host, this, vectors);
+    this.msix = new MsixVectors(host, this, notes);
   }
 
   /** From now on stores are found that software makes after the access that announces them. */

@@ -57,6 +57,7 @@ export class Mlx5Adapter extends UndividedAdapter<SendQueue> {
     this.units = new TransportUnits({
       clock,
       ports,
+      loans: this.loans,
       mads,
       keys: this.hca.keys,
       queuePairs: { get: (qpn) => this.queuePairs.get(qpn) },

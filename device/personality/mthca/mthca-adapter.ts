@@ -64,6 +64,7 @@ export class MthcaAdapter extends UndividedAdapter<SendQueue> {
     this.units = new TransportUnits({
       clock,
       ports,
+      loans: this.loans,
       mads,
       keys: new RegionKeys(this.hca.regions),
       queuePairs,

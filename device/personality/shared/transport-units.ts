@@ -24,7 +24,7 @@ const SEND_BUFFERS = 64;
 
 /** What a personality brings. */
 export interface PersonalityParts<Queue extends PostedSends>
-  extends Pick<TransportParts, 'keys' | 'queuePairs' | 'groups'> {
+  extends Pick<TransportParts, 'keys' | 'loans' | 'queuePairs' | 'groups'> {
   readonly clock: AdapterClock;
   readonly ports: readonly Port[];
   readonly mads: MadInterface;

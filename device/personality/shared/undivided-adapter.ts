@@ -13,14 +13,14 @@ import { parseGuid, portGuid } from '../../fabric/port/port.ts';
 import type { Switch } from '../../fabric/switch/switch.ts';
 import { PassTurns } from '../../hca/adapter/pass-turns.ts';
 import type { PortLinks } from '../../hca/adapter/port-links.ts';
-import type { VectorNotes } from '../../hca/function/msix.ts';
 import type { Timeline } from '../../hca/function/timeline.ts';
-import { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
+import { type FunctionNotes, UnderlyingFunction } from '../../hca/function/underlying-function.ts';
 import type { TransmitVirtualLanes } from '../../hca/lane/transmit-virtual-lanes.ts';
 import { observeLosses } from '../../hca/trace/loss-notes.ts';
 import { Traces } from '../../hca/trace/traces.ts';
 import type { TransportEngine } from '../../hca/transport/engine/engine.ts';
 import type { AdapterClock, FunctionPort, HostPort } from '../../host.ts';
+import { LoanBook } from '../../loan-book.ts';
 import type { PersonalityOptions } from './options.ts';
 import type { PersonalityPort } from './personality-port.ts';
 import type { PostedSends, SendQueues } from './send-queues.ts';
@@ -38,7 +38,7 @@ export interface DeviceKind {
   makePort(number: number, guid: Uint8Array, lid: number, queuePackets: number): PersonalityPort;
 }
 
-export abstract class UndividedAdapter<Queue extends PostedSends> implements FabricNode, ManagedNode, VectorNotes {
+export abstract class UndividedAdapter<Queue extends PostedSends> implements FabricNode, ManagedNode, FunctionNotes {
   readonly options: PersonalityOptions;
   readonly nodeType = NodeType.CHANNEL_ADAPTER;
   readonly nodeGuid: Uint8Array;
@@ -58,6 +58,7 @@ export abstract class UndividedAdapter<Queue extends PostedSends> implements Fab
   readonly underlying: UnderlyingFunction;
   abstract readonly functions: readonly [FunctionPort];
   readonly mads: MadInterface;
+  readonly loans = new LoanBook();
   abstract readonly units: TransportUnits<Queue>;
   readonly traces: Traces;
   readonly #ownStages: number;
@@ -109,6 +110,7 @@ export abstract class UndividedAdapter<Queue extends PostedSends> implements Fab
   run(budget: number): boolean {
     this.units.expire();
     const isSpent = this.#turns.run(budget);
+    this.loans.endRun();
     this.settle();
     if (this.#vectorsWait) this.#vectorsWait = this.underlying.msix.flush();
     return isSpent;

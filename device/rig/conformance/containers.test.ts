@@ -68,6 +68,7 @@ const bounded: Readonly<Record<string, string>> = {
   'one for each function': `
     device/hca/protection/page-faults:#outstanding device/hca/scheduler/send-queue-scheduler:#unitsByFunction
     device/hca/shares/lane-table:#outstanding device/hca/shares/share-manager:#lent`,
+  'one for each ring of the ports and switches of a process': 'device/loan-book:#holders',
   'one for each field of a command': 'device/hca/management/command-progress:#lists',
   'one for each port, or number of a trap': `
     device/fabric/agents/notice-queue:#notices device/fabric/agents/notice-queue:#queues device/fabric/agents/traps:#traps

@@ -109,9 +109,13 @@ export class InProcessMachine {
     return at(this.hosts, index, 'host');
   }
 
-  /** The adapter itself with its units. Throws if the test has built something else. */
+  /**
+   * The adapter itself with its units, or the first one of a fabric. Throws if the test has built
+   * something else.
+   */
   get device(): Adapter {
-    if (this.core instanceof Adapter) return this.core;
+    const { nodes = [this.core] } = this.core as { readonly nodes?: readonly unknown[] };
+    for (const node of nodes) if (node instanceof Adapter) return node;
     throw new Error('this machine runs something else in the place of an adapter');
   }
 

@@ -8,6 +8,7 @@
 
 import type { Port } from '../../../fabric/port/port.ts';
 import type { AdapterClock } from '../../../host.ts';
+import type { LoanBook } from '../../../loan-book.ts';
 import type { DmaTiming } from '../../function/dma-timing.ts';
 import type { TransmitVirtualLanes } from '../../lane/transmit-virtual-lanes.ts';
 import type { KeyLookup } from '../../protection/key-lookup.ts';
@@ -31,6 +32,8 @@ const TRANSMIT_TURN = 16;
 export interface TransportParts extends Receivers {
   readonly clock: AdapterClock;
   readonly ports: readonly Port[];
+  /** Payload of `ports` that waits in guest memory. */
+  readonly loans: LoanBook;
   /** Ports of one function. */
   readonly portsOfFunction: number;
   readonly lanes: TransmitVirtualLanes;
@@ -54,21 +57,19 @@ export class TransportEngine {
   readonly #lanes: TransmitVirtualLanes;
   readonly #receiveQueue = new ReceiveQueueReader();
   readonly #clock: AdapterClock;
-  readonly #ports: readonly Port[];
   #connectionsFirst = false;
 
   constructor(parts: TransportParts) {
-    const { clock, ports, portsOfFunction, lanes, timing, keys, sends } = parts;
+    const { clock, ports, loans, portsOfFunction, lanes, timing, keys, sends } = parts;
     const receiveQueue = this.#receiveQueue;
     const schedule = (qp: QueuePair): void => sends.schedule(qp);
     const receiveStage = new ReceiveStage(timing);
     this.#lanes = lanes;
-    this.#ports = ports;
     this.#clock = clock;
     lanes.onRoom = schedule;
     this.connected = new ConnectedTransport({
       ...{ clock, ports, portsOfFunction, lanes, keys, timing, schedule },
-      takeLoans: () => this.takeLoans(),
+      takeLoans: () => loans.end(),
       reader: receiveQueue,
     });
     this.life = new QueuePairLifeCycle({
@@ -85,14 +86,6 @@ export class TransportEngine {
     this.pipeline = new SendPipeline(lanes, ports, datagrams, this.connected, stage);
     this.responder = new UdResponder(keys, receiveQueue, receiveStage);
     this.receiver = new PacketReceiver(parts, this.responder, this.connected, receiveStage);
-  }
-
-  /**
-   * Payload on loan is copied now: before anything that lets software use the memory for something
-   * else, and before the host does.
-   */
-  takeLoans(): void {
-    for (const port of this.#ports) port.takeLoans();
   }
 
   /** Takes in data that has arrived and fires expired timers: at the start of a pass. */

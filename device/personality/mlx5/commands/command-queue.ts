@@ -108,6 +108,7 @@ export class CommandQueue {
     if (this.#hca.planted.takesCommand(entry.getUint16(COMMAND_ENTRY_INPUT_OFFSET))) return;
     // A queue that this command makes has no event of it: software still waits for the owner bit.
     const queues = this.#hca.events.commandQueues;
+    dma.loans.end();
     const delivery = this.#execute();
     setCommandEntryDeliveryStatus(entry, 0, delivery);
     setCommandEntryOwner(entry, 0, 0);

@@ -74,6 +74,7 @@ export class CommandProcessor {
     decodeCommandRegister(view, 0, context.register);
     if (this.#hca.planted.takesCommand(context.register.opcode)) return this.#lose(context.register.event === 1);
     context.begin();
+    this.#hca.underlying.dma.loans.end();
     const status = this.#execute(context);
     this.executed++;
     if (status !== CommandStatus.OK) this.refused++;

@@ -15,8 +15,13 @@ import type { EndPlace } from './ends.ts';
 
 const MEMORY_BYTES = 4 * 1024 * 1024;
 
+/** A place in a machine. */
+interface MachinePlace extends EndPlace {
+  readonly access: InProcessAccess;
+}
+
 /** Two adapters whose first ports `join` connects. */
-export function twoAdapters(join: (first: Port, second: Port) => void): [EndPlace, EndPlace] {
+export function twoAdapters(join: (first: Port, second: Port) => void): [MachinePlace, MachinePlace] {
   const machine = new InProcessMachine({
     functionCount: 2,
     memoryBytes: MEMORY_BYTES,
@@ -39,11 +44,11 @@ export function twoAdapters(join: (first: Port, second: Port) => void): [EndPlac
 }
 
 /** Two adapters on a `FaultyLink`. */
-export function onFaultyLink(options: Partial<FaultyLinkOptions>, seed: number): [EndPlace, EndPlace] {
+export function onFaultyLink(options: Partial<FaultyLinkOptions>, seed: number): [MachinePlace, MachinePlace] {
   return twoAdapters((first, second) => new FaultyLink(first, second, options, new Random(seed)));
 }
 
 /** A port, used through a function of a machine. */
-export function endPlaceOf(machine: InProcessMachine, functionIndex: number, port: 1 | 2): EndPlace {
+export function endPlaceOf(machine: InProcessMachine, functionIndex: number, port: 1 | 2): MachinePlace {
   return { access: new InProcessAccess(machine, functionIndex), port };
 }

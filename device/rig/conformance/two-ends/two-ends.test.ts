@@ -15,10 +15,13 @@ import { endPlaceOf, twoAdapters } from './two-adapters.ts';
 const machine = new InProcessMachine();
 const access = new InProcessAccess(machine);
 const functions = new InProcessMachine({ functionCount: 2 });
+const lenders = twoAdapters((first, second) => new Cable(first, second));
+for (const { access } of lenders) access.host.lends = true;
 const pairs: readonly (readonly [string, readonly [EndPlace, EndPlace]])[] = [
   ['one adapter', [{ access, port: 1 }, { access, port: 2 }]], // biome-ignore format: a table
   ['two functions of one adapter', [endPlaceOf(functions, 0, 1), endPlaceOf(functions, 1, 2)]],
   ['two adapters', twoAdapters((first, second) => new Cable(first, second))],
+  ['two adapters that lend their payload', lenders],
 ];
 for (const [name, [requester, responder]] of pairs) {
   for (const twoEnds of twoEndsCases) {
@@ -29,3 +32,7 @@ for (const [name, [requester, responder]] of pairs) {
     });
   }
 }
+
+t.test('payload was placed from where it was lent', async (t) => {
+  for (const { access } of lenders) t.ok(access.host.loans > 0, `${access.host.loans} packets`);
+});
