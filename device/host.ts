@@ -146,7 +146,7 @@ export interface FunctionPort {
   setBusMaster(on: boolean): void;
   /** A DMA region became accessible. For information only: the host answers accesses. */
   memoryMapped(address: number, lengthBytes: number): void;
-  /** A DMA region was unmapped: every later access to it fails. */
+  /** A DMA region is unmapped: every access to it after this call fails. */
   memoryUnmapped(address: number, lengthBytes: number): void;
   /**
    * A resource request of the host, which acts as the virtual machine manager of the adapter:

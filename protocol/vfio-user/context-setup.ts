@@ -227,7 +227,12 @@ class Setup {
   #unregistered(info: number): void {
     const { memory, device } = this.#parts;
     const region = this.#readDmaInfo(info);
-    if (memory.unregister(region.address, region.sizeBytes)) device().dmaUnregister?.(region);
+    if (!memory.has(region.address, region.sizeBytes)) return;
+    try {
+      device().dmaUnregister?.(region);
+    } finally {
+      memory.unregister(region.address, region.sizeBytes);
+    }
   }
 
   /**

@@ -50,7 +50,7 @@ export interface DeviceCallbacks {
   vectors?(first: number, count: number, deliverable: boolean): void;
   /** `context.memory` has a new region. A region with `hostAddress` 0 is not accessible. */
   dmaRegister?(region: DmaRegionInfo): void;
-  /** `context.memory` has lost a region; it is unmapped after the callback. */
+  /** `context.memory` loses a region: this callback is the last that can read and write it. */
   dmaUnregister?(region: DmaRegionInfo): void;
   /**
    * Asked before requests of the client are handled, and after each write to a BAR; false leaves

@@ -82,6 +82,7 @@ t.test('unmapped memory is inaccessible at once', async (t) => {
   t.throws(() => client.unmapDma(0x6000, 0x800), ReplyError, 'only whole regions');
   client.unmapAllDma();
   t.same(counted('dmaUnregister', 'regions'), [8, 0]);
+  t.same(counted('readBeforeUnmap'), [8], 'the device could read each region once more');
   await device.waitForDescriptors(before);
 });
 

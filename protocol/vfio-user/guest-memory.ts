@@ -35,12 +35,16 @@ export class GuestMemory {
     this.#regions.splice(this.at(info.address).#firstEndingAbove(), 0, new DmaRegion(info));
   }
 
+  /** True if there is a region with this address and length. */
+  has(address: number, sizeBytes: number): boolean {
+    const region = this.#regions[this.at(address).#firstEndingAbove()];
+    return region !== undefined && region.address === address && region.sizeBytes === sizeBytes;
+  }
+
   /** Removes a region and its views. False if no region matches. */
   unregister(address: number, sizeBytes: number): boolean {
-    const index = this.at(address).#firstEndingAbove();
-    const region = this.#regions[index];
-    if (region === undefined || region.address !== address || region.sizeBytes !== sizeBytes) return false;
-    this.#regions.splice(index, 1);
+    if (!this.has(address, sizeBytes)) return false;
+    this.#regions.splice(this.at(address).#firstEndingAbove(), 1);
     return true;
   }
 

@@ -152,7 +152,10 @@ function serve(socketPath: string, pump: Pump, log: pino.Logger, options: { quie
       msix: (enabled) => probe.count(enabled ? 'msixOn' : 'msixOff'),
       vectors: (_first, _count, deliverable) => probe.count(deliverable ? 'vectorsOn' : 'vectorsOff'),
       dmaRegister: () => probe.count('dmaRegister'),
-      dmaUnregister: () => probe.count('dmaUnregister'),
+      dmaUnregister: ({ address }) => {
+        probe.count('dmaUnregister');
+        if (probe.context?.memory.at(address).covers(1, false)) probe.count('readBeforeUnmap');
+      },
       attached: () => probe.count('attached'),
       detached: () => probe.count('detached'),
       ...(options.quiesce ? { quiesce: () => quiesceLater(probe) } : {}),

@@ -40,6 +40,7 @@ export const COUNTER = {
   detached: 14,
   quiesce: 15,
   requests: 16,
+  readBeforeUnmap: 17,
 } as const;
 
 export const DMA_OP = { sum: 1, fill: 2, read32: 3, write32: 4, write64: 5 } as const;
