@@ -17,12 +17,14 @@ const MESSAGE_WORKER = join(import.meta.dirname, 'side-by-side-worker.ts');
 const LIMIT_WORKER = join(import.meta.dirname, 'limit-worker.ts');
 const SIZES = [64, 512, 4096, 16_384, 65_536, 262_144, 1 << 20];
 const QUEUE_PAIRS = [1, 4, 16, 64, 256, 1024];
-const WARM_UP_TURNS = 16;
 const TURNS = 25;
 const BATCH = 16;
 /** Pieces of a turn; fewer when they are long, more when they take no time. */
 const TURN_PIECES = 8_000;
 const TURN_BYTES = 1 << 23;
+/** Pieces until all code is compiled: a long message runs many functions only once. */
+const WARM_UP_PIECES = 128_000;
+const WARM_UP_BYTES = 2 ** 30;
 const LIMIT_TIMES = 8;
 const WRITE = { serviceType: ServiceType.RC, opcode: SendOpcode.RDMA_WRITE };
 
@@ -63,7 +65,8 @@ export function measureCore(say: (text: string) => void): Promise<{ sizes: SizeC
 async function measureSize(size: number, message: (traffic: Traffic) => TurnWorker): Promise<SizeCost> {
   const count = Math.max(1, Math.min(TURN_PIECES, Math.floor(TURN_BYTES / size)));
   const limit = (what: string): TurnWorker => new TurnWorker(LIMIT_WORKER, [what, `${size}`], 0);
-  const [copy, crc, lone, stream] = await takeTurns([
+  const warmUp = Math.min(WARM_UP_PIECES, Math.ceil(WARM_UP_BYTES / size));
+  const [copy, crc, lone, stream] = await takeTurns(warmUp, [
     [limit('copy'), LIMIT_TIMES * count],
     [limit('crc'), count],
     [message({ ...WRITE, size, queuePairs: 1, batch: 1, inFlight: 1 }), count],
@@ -84,6 +87,7 @@ async function measureSize(size: number, message: (traffic: Traffic) => TurnWork
 
 async function measureQueuePairs(message: (traffic: Traffic) => TurnWorker): Promise<QueuePairCost[]> {
   const times = await takeTurns(
+    WARM_UP_PIECES,
     QUEUE_PAIRS.map((queuePairs) => [
       message({ ...WRITE, size: 64, queuePairs, batch: BATCH, inFlight: BATCH }),
       TURN_PIECES,
@@ -96,16 +100,19 @@ async function measureQueuePairs(message: (traffic: Traffic) => TurnWorker): Pro
   }));
 }
 
-/** ns of a piece in each turn of each worker. */
-async function takeTurns(workers: readonly (readonly [TurnWorker, count: number])[]): Promise<number[][]> {
+/** ns of a piece in each turn of each worker, which has done `warmUp` pieces before. */
+async function takeTurns(
+  warmUp: number,
+  workers: readonly (readonly [TurnWorker, count: number])[],
+): Promise<number[][]> {
   const times: number[][] = workers.map(() => []);
   try {
-    for (const [worker] of workers) await worker.ready;
-    for (let turn = -WARM_UP_TURNS; turn < TURNS; turn++)
-      for (const [index, [worker, count]] of workers.entries()) {
-        const ns = await worker.send(count);
-        if (turn >= 0) times[index].push(ns);
-      }
+    for (const [worker] of workers) {
+      await worker.ready;
+      await worker.send(warmUp);
+    }
+    for (let turn = 0; turn < TURNS; turn++)
+      for (const [index, [worker, count]] of workers.entries()) times[index].push(await worker.send(count));
   } finally {
     for (const [worker] of workers) worker.end();
   }
