@@ -2,8 +2,8 @@
 /**
  * Payload of one adapter that packets hold on loan: it stays in guest memory until its packet is
  * placed (docs/ARCHITECTURE.md, Decisions). The packets wait at ports of the adapter, or at
- * switches on their way. The adapter ends all of its loans, by copies, before software may use the
- * memory for something else.
+ * switches on their way. The adapter ends all of its loans, by copies, before software or a host
+ * may use the memory for something else.
  */
 
 /** Something that holds packets. */
@@ -15,11 +15,6 @@ export interface LoanHolder {
 export class LoanBook {
   /** Payloads on loan. */
   count = 0;
-  /**
-   * False while loans end with each run of the adapter. Otherwise they last until its host calls it
-   * again: a fabric, which sees these calls, ends them.
-   */
-  lasting = false;
   /** Places of payloads since there were none. */
   readonly #holders: LoanHolder[] = [];
   #used = 0;
@@ -39,10 +34,5 @@ export class LoanBook {
   /** Ends all loans. */
   end(): void {
     for (let index = 0; this.count > 0; index++) this.#holders[index].takeLoans(this);
-  }
-
-  /** Ends all loans at the end of a run, unless they may last. */
-  endRun(): void {
-    if (!this.lasting) this.end();
   }
 }

@@ -20,7 +20,7 @@ export interface FabricNode extends AdapterPort {
   readonly ports: readonly LinkEnd[];
   /** Nodes that it runs itself; work at their ports is its own. */
   readonly inner?: readonly FabricNode[];
-  /** Payload that it lends: the fabric ends loans when a host calls a function of the node. */
+  /** Payload that it lends. */
   readonly loans?: LoanBook;
   /**
    * Takes the place of a `run` that nothing has asked for. Returns false when there may be work, so
@@ -55,10 +55,9 @@ export class Fabric implements AdapterPort {
     this.linkPorts = streams;
     this.#findLink = find;
     for (const node of nodes) this.add(node);
-    this.functions = nodes.flatMap(({ functions, loans }, place) => {
-      if (loans !== undefined) loans.lasting = true;
-      return functions.map((port) => new WakingFunction(port, () => this.#wake(place), loans));
-    });
+    this.functions = nodes.flatMap(({ functions }, place) =>
+      functions.map((port) => new WakingFunction(port, () => this.#wake(place))),
+    );
   }
 
   get nodes(): readonly FabricNode[] {

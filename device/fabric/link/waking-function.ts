@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A function of a node as hosts of a fabric call it. Each call says that the node has work, so that
- * the fabric runs this node before the others. It also ends loans of payload, because the guest or
- * its host may use the memory for something else afterwards; only stores to collect pages and send
- * contexts do not, which do nothing but add work.
+ * A function of a node as hosts of a fabric call it: each call also says that the node has work, so
+ * that the fabric runs this node before the others.
  */
 import type { FunctionPort, ResetKind, ResourceAnswer } from '../../host.ts';
-import type { LoanBook } from '../../loan-book.ts';
 
 export class WakingFunction implements FunctionPort {
   readonly #port: FunctionPort;
   readonly #wake: () => void;
-  readonly #loans: LoanBook | undefined;
 
-  constructor(port: FunctionPort, wake: () => void, loans: LoanBook | undefined) {
+  constructor(port: FunctionPort, wake: () => void) {
     this.#port = port;
     this.#wake = wake;
-    this.#loans = loans;
   }
 
   get readHigh(): number {
@@ -28,12 +23,12 @@ export class WakingFunction implements FunctionPort {
   }
 
   readRegister(offset: number, sizeBytes: number): number {
-    this.#begin();
+    this.#wake();
     return this.#port.readRegister(offset, sizeBytes);
   }
 
   writeRegister(offset: number, sizeBytes: number, low: number, high: number): void {
-    this.#begin();
+    this.#wake();
     this.#port.writeRegister(offset, sizeBytes, low, high);
   }
 
@@ -48,42 +43,37 @@ export class WakingFunction implements FunctionPort {
   }
 
   reset(kind: ResetKind): void {
-    this.#begin();
+    this.#wake();
     this.#port.reset(kind);
   }
 
   setBusMaster(on: boolean): void {
-    this.#begin();
+    this.#wake();
     this.#port.setBusMaster(on);
   }
 
   memoryMapped(address: number, lengthBytes: number): void {
-    this.#begin();
+    this.#wake();
     this.#port.memoryMapped(address, lengthBytes);
   }
 
   memoryUnmapped(address: number, lengthBytes: number): void {
-    this.#begin();
+    this.#wake();
     this.#port.memoryUnmapped(address, lengthBytes);
   }
 
   requestResources(changes: Uint8Array): ResourceAnswer {
-    this.#begin();
+    this.#wake();
     return this.#port.requestResources(changes);
   }
 
   requestTrace(queuePair: number, attributes: Uint8Array): number {
-    this.#begin();
+    this.#wake();
     return this.#port.requestTrace(queuePair, attributes);
   }
 
   plantFault(words: Uint8Array): void {
-    this.#begin();
-    this.#port.plantFault(words);
-  }
-
-  #begin(): void {
     this.#wake();
-    this.#loans?.end();
+    this.#port.plantFault(words);
   }
 }

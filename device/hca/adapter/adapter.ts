@@ -60,7 +60,7 @@ import { shareUplinks } from './uplink-weights.ts';
 const STAGES = 6;
 /**
  * Of a longer rest of the budget, half is left to the receivers of the packets: payload that is on
- * loan when the pass ends is copied once more.
+ * loan when a host calls next is copied once more.
  */
 const SHORT_REST = 64;
 
@@ -231,7 +231,6 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     if (this.options.writeCombining !== undefined) for (const { combining } of this.functions) combining?.settle();
     if (this.tails.busy) this.tails.look();
     const isSpent = this.#turns.run(budget);
-    this.loans.endRun();
     this.engine.settle();
     this.links.settle();
     this.#awaitReads();

@@ -127,11 +127,13 @@ export class PcieFunction implements FunctionPort, CollectSink, ManagedFunction,
   }
 
   readRegister(offset: number, sizeBytes: number): number {
+    this.underlying.dma.loans.end();
     this.underlying.announced?.lookAgain();
     return this.#registerBar.read(offset, sizeBytes);
   }
 
   writeRegister(offset: number, sizeBytes: number, low: number, high: number): void {
+    if (!isDoorbell(offset)) this.underlying.dma.loans.end();
     this.underlying.announced?.lookAgain();
     if (offset === CSR.SEND_DOORBELL && sizeBytes === 8 && !this.takesAccess)
       this.bus.hold(HELD_DOORBELL, 8, low, high);
@@ -150,6 +152,7 @@ export class PcieFunction implements FunctionPort, CollectSink, ManagedFunction,
   }
 
   setBusMaster(on: boolean): void {
+    this.underlying.dma.loans.end();
     this.underlying.setBusMaster(on);
     if (on) this.shared.shareAdjuster.noteAttached(this.underlying.number);
   }
@@ -159,6 +162,7 @@ export class PcieFunction implements FunctionPort, CollectSink, ManagedFunction,
   }
 
   memoryUnmapped(address: number, lengthBytes: number): void {
+    this.underlying.dma.loans.end();
     this.doorbells.memoryUnmapped(address, lengthBytes);
   }
 
@@ -178,6 +182,7 @@ export class PcieFunction implements FunctionPort, CollectSink, ManagedFunction,
    */
   reset(kind: ResetKind): void {
     const { underlying, shared } = this;
+    underlying.dma.loans.end();
     underlying.timeline?.note(Step.FUNCTION_RESET, underlying.number, Number(kind !== 'software'));
     if (kind !== 'software') this.setBusMaster(false);
     underlying.quiesce();
@@ -281,4 +286,9 @@ export class PcieFunction implements FunctionPort, CollectSink, ManagedFunction,
       this.bus.write(offset, sizeBytes, low, high),
     );
   }
+}
+
+/** Doorbells only add work: payload on loan may stay where it is. */
+function isDoorbell(offset: number): boolean {
+  return offset >= CSR.CQ_NOTIFY && offset <= CSR.SEND_DOORBELL;
 }

@@ -84,6 +84,7 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
 
   /** Drivers read single bytes of the health buffer. */
   readRegister(offset: number, sizeBytes: number): number {
+    this.underlying.dma.loans.end();
     const within = offset % DWORD_BYTES;
     this.readHigh = sizeBytes > DWORD_BYTES ? this.#load(offset + DWORD_BYTES) : 0;
     return this.#load(offset - within) >>> (within * BITS_PER_BYTE);
@@ -96,6 +97,7 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
     else if (offset >= FIRST_UAR * UAR_PAGE_BYTES) {
       if (!this.#rings(offset, sizeBytes, swapBytes(low), swapBytes(high))) this.strayDoorbells++;
     } else {
+      this.underlying.dma.loans.end();
       this.#writeSegment(offset, swapBytes(low));
       if (sizeBytes > DWORD_BYTES) this.#writeSegment(offset + DWORD_BYTES, swapBytes(high));
     }

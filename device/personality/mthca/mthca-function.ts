@@ -46,6 +46,7 @@ export class MthcaFunction extends UndividedFunction implements FunctionPort {
   }
 
   readRegister(offset: number, sizeBytes: number): number {
+    this.underlying.dma.loans.end();
     this.readHigh = sizeBytes > DWORD_BYTES ? this.#readDword(offset + DWORD_BYTES, sizeBytes) : 0;
     return this.#readDword(offset, sizeBytes);
   }
@@ -56,6 +57,7 @@ export class MthcaFunction extends UndividedFunction implements FunctionPort {
       faults.report(FaultKind.REGISTER_WIDTH, NO_OBJECT, offset);
       return;
     }
+    this.underlying.dma.loans.end();
     this.#writeDword(offset, low >>> 0);
     if (sizeBytes > DWORD_BYTES) this.#writeDword(offset + DWORD_BYTES, high >>> 0);
     faults.endAccess();

@@ -110,7 +110,6 @@ export abstract class UndividedAdapter<Queue extends PostedSends> implements Fab
   run(budget: number): boolean {
     this.units.expire();
     const isSpent = this.#turns.run(budget);
-    this.loans.endRun();
     this.settle();
     if (this.#vectorsWait) this.#vectorsWait = this.underlying.msix.flush();
     return isSpent;

@@ -32,12 +32,15 @@ export abstract class UndividedFunction {
   writePio(): void {}
 
   setBusMaster(on: boolean): void {
+    this.underlying.dma.loans.end();
     this.underlying.setBusMaster(on);
   }
 
   memoryMapped(): void {}
 
-  memoryUnmapped(): void {}
+  memoryUnmapped(): void {
+    this.underlying.dma.loans.end();
+  }
 
   requestResources(): ResourceAnswer {
     return REFUSED;
@@ -49,7 +52,8 @@ export abstract class UndividedFunction {
 
   /** Returns to power-on. A reset by software leaves the PCI configuration alone. */
   reset(kind: ResetKind): void {
-    const { number, timeline } = this.underlying;
+    const { number, timeline, dma } = this.underlying;
+    dma.loans.end();
     timeline?.note(Step.FUNCTION_RESET, number, Number(kind !== 'software'));
     if (kind !== 'software') this.setBusMaster(false);
     this.underlying.quiesce();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Payload on loan in a fabric (docs/ARCHITECTURE.md, Decisions): it outlives the run of the adapter
- * and crosses switches without a copy, until a host calls the adapter or software may use the
- * memory for something else.
+ * Payload on loan (docs/ARCHITECTURE.md, Decisions) outlives the run of its adapter and crosses
+ * switches without a copy, until a host calls the function or software may use the memory for
+ * something else.
  */
 import t from 'tap';
 import { newParsedPacket, PacketCheck, PacketError, parsePacket } from '../../../../protocol/infiniband/packet.ts';
@@ -126,13 +126,14 @@ for (const [name, call] of [
     }
   });
 
-t.test('a collect page and a send context take stores while payload is on loan', async (t) => {
+t.test('a collect page, a send context and doorbells take stores while payload is on loan', async (t) => {
   const fixture = fabricFixture(1, 4);
   beginWrite(fixture);
   const before = countLoans(fixture);
   const port = fixture.machine.functionAt(0);
   port.writeCollect(0, 8, 0, 0);
   port.writePio(0, 8, 0, 0);
+  for (const doorbell of [CSR.CQ_NOTIFY, CSR.EQ_CONSUMER, CSR.SEND_DOORBELL]) port.writeRegister(doorbell, 8, 0, 0);
   t.equal(countLoans(fixture), before);
 });
 

@@ -5,6 +5,7 @@
  */
 import t from 'tap';
 import { newParsedPacket, PacketCheck, PacketError, parsePacket } from '../../../../protocol/infiniband/packet.ts';
+import { CSR } from '../../../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, SendOpcode, ServiceType } from '../../../../protocol/layout/gen/values.gen.ts';
 import { LOAN_MIN_BYTES } from '../../../fabric/port/packet-ring.ts';
 import { AdapterFixture } from '../../../rig/fixtures/adapter-fixture.ts';
@@ -88,7 +89,7 @@ for (const number of [1, 2])
     fixture.finish();
   });
 
-t.test('no loan outlives a call of the host', async (t) => {
+t.test('no loan outlives an access of the guest to a register', async (t) => {
   const fixture = lendingFixture();
   const { a, region } = connect(fixture, { pathMtu: PATH_MTU_4096 });
   const [source, target] = [fixture.createBuffer(fixture.random.bytes(LONG)), fixture.createBuffer(LONG)];
@@ -97,6 +98,7 @@ t.test('no loan outlives a call of the host', async (t) => {
   a.post(rdma(fixture, SendOpcode.RDMA_WRITE, source, target, region));
   let waited = 0;
   while (core.run(1)) {
+    fixture.read(CSR.DEVICE_STATUS);
     t.equal(countLoans(fixture), 0);
     for (const { transmitQueues } of fixture.machine.device.ports) waited += transmitQueues.count;
   }
