@@ -9,16 +9,20 @@ import { newParsedPacket, PacketCheck, PacketError, parsePacket } from '../../..
 import { CSR } from '../../../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, ManagementOpcode, SendOpcode } from '../../../../protocol/layout/gen/values.gen.ts';
 import { Cable } from '../../../fabric/link/cable.ts';
-import type { Fabric } from '../../../fabric/link/fabric.ts';
 import { FaultyLink } from '../../../fabric/link/faulty-link.ts';
-import type { LinkEnd } from '../../../fabric/port/link.ts';
 import { Random } from '../../../random.ts';
 import type { DriverQueuePair } from '../../../rig/driver/queue-pair.ts';
 import type { SendRequest } from '../../../rig/driver/send-request.ts';
-import { AdapterFixture, type Buffer as GuestBuffer } from '../../../rig/fixtures/adapter-fixture.ts';
+import type { AdapterFixture, Buffer as GuestBuffer } from '../../../rig/fixtures/adapter-fixture.ts';
 import { type Connected, connect, rdma } from '../../../rig/fixtures/connected-fixture.ts';
-import { joinBySwitches } from '../../../rig/fixtures/switch-row.ts';
-import { Adapter } from '../../adapter/adapter.ts';
+import {
+  countLent,
+  countLoans,
+  endsOf,
+  lendingFabric,
+  sendAlone,
+  watchSends,
+} from '../../../rig/fixtures/loan-fixture.ts';
 import { PendingWork } from '../../adapter/pending-work.ts';
 import type { ManagedFunction } from '../../management/managed-adapter.ts';
 import type { ManagementProcessor } from '../../management/management-processor.ts';
@@ -28,30 +32,6 @@ const PACKET = 4096;
 const LONG = 12 * PACKET;
 const PAYLOAD = 0x11;
 const POISON = 0xee;
-
-/** Two ports of an adapter with `hops` switches between them, on a host that lends. */
-function fabricFixture(hops: number, budget?: number): AdapterFixture {
-  const fixture = new AdapterFixture({
-    ...(budget === undefined ? {} : { budget }),
-    build: (options, clock, hosts) => joinBySwitches(new Adapter(options, clock, hosts), clock, hops),
-  });
-  fixture.host.lends = true;
-  // Checks of the invariants read registers, which ends loans.
-  fixture.machine.onStep = () => {};
-  return fixture;
-}
-
-function endsOf({ machine }: AdapterFixture): readonly LinkEnd[] {
-  return (machine.core as Fabric).nodes.flatMap(({ ports }) => ports);
-}
-
-/** Packets whose payload is on loan, wherever they are. */
-function countLoans(fixture: AdapterFixture): number {
-  let loans = 0;
-  for (const { transmitQueues } of endsOf(fixture)) for (const ring of transmitQueues.rings) loans += ring.loans;
-  for (const { loopback } of fixture.machine.device.ports) loans += loopback.loans;
-  return loans;
-}
 
 /** A long WRITE that is under way, with payload on loan. */
 function beginWrite(
@@ -83,21 +63,13 @@ for (const hops of [0, 1, 3])
     ['READ', SendOpcode.RDMA_READ],
   ] as const)
     t.test(`RC ${name} over ${hops} switches: long packets take one copy`, async (t) => {
-      const fixture = fabricFixture(hops);
-      const { a, b, region } = connect(fixture, { pathMtu: PATH_MTU_4096 });
+      const fixture = lendingFabric(hops);
+      const connected = connect(fixture, { pathMtu: PATH_MTU_4096 });
       for (const size of [511, 512, PACKET, PACKET + 1021, LONG]) {
-        const source = fixture.createBuffer(fixture.random.bytes(size));
-        const target = fixture.createBuffer(size);
-        const before = fixture.host.loans;
-        const isRead = opcode === SendOpcode.RDMA_READ;
-        if (opcode === SendOpcode.SEND) b.postReceive([fixture.sge(target)]);
-        a.post(rdma(fixture, opcode, isRead ? target : source, isRead ? source : target, region));
-        t.equal(a.parts.sendCq.take().status, CompletionStatus.SUCCESS, `${size} bytes`);
-        fixture.machine.runUntilIdle();
+        const { status, source, target, loans } = sendAlone(fixture, connected, opcode, size);
+        t.equal(status, CompletionStatus.SUCCESS, `${size} bytes`);
         t.same(target.bytes, source.bytes, `payload of ${size}`);
-        const lent = Math.floor(size / PACKET) + (size % PACKET >= 512 ? 1 : 0);
-        t.equal(fixture.host.loans - before, lent, `packets of ${size} that were placed from their source`);
-        if (opcode === SendOpcode.SEND) b.parts.receiveCq.take();
+        t.equal(loans, countLent(size, PACKET), `packets of ${size} that were placed from their source`);
       }
       t.equal(countLoans(fixture), 0);
       fixture.finish();
@@ -112,7 +84,7 @@ for (const [name, call] of [
 ] as readonly (readonly [string, (fixture: AdapterFixture) => void])[])
   t.test(`loans end before ${name}`, async (t) => {
     for (const hops of [0, 1, 3]) {
-      const fixture = fabricFixture(hops, 4);
+      const fixture = lendingFabric(hops, 4);
       const { source, target } = beginWrite(fixture);
       const sent = source.bytes.slice();
       const placed = target.bytes.findLastIndex((byte) => byte !== 0) + 1;
@@ -127,7 +99,7 @@ for (const [name, call] of [
   });
 
 t.test('a collect page, a send context and doorbells take stores while payload is on loan', async (t) => {
-  const fixture = fabricFixture(1, 4);
+  const fixture = lendingFabric(1, 4);
   beginWrite(fixture);
   const before = countLoans(fixture);
   const port = fixture.machine.functionAt(0);
@@ -139,7 +111,7 @@ t.test('a collect page, a send context and doorbells take stores while payload i
 
 for (const place of [0, 1, 2, 3])
   t.test(`an observer at place ${place} of the way sees payload and right CRCs`, async (t) => {
-    const fixture = fabricFixture(1);
+    const fixture = lendingFabric(1);
     const { a, region } = connect(fixture, { pathMtu: PATH_MTU_4096 });
     const [source, target] = [
       fixture.createBuffer(fixture.random.bytes(LONG + 1021)),
@@ -168,7 +140,7 @@ for (const place of [0, 1, 2, 3])
   });
 
 t.test('a switch seals what goes to a link that may damage it', async (t) => {
-  const fixture = fabricFixture(1);
+  const fixture = lendingFabric(1);
   const [, last, , output] = endsOf(fixture);
   new FaultyLink(output, last, {}, new Random(1));
   const { a, region } = connect(fixture, { pathMtu: PATH_MTU_4096 });
@@ -183,7 +155,7 @@ t.test('a switch seals what goes to a link that may damage it', async (t) => {
 });
 
 t.test('a packet that is dropped on its way ends its loan', async (t) => {
-  const fixture = fabricFixture(1, 4);
+  const fixture = lendingFabric(1, 4);
   beginWrite(fixture);
   const [, last, , output] = endsOf(fixture);
   output.plug(undefined);
@@ -196,16 +168,12 @@ t.test('a packet that is dropped on its way ends its loan', async (t) => {
 });
 
 t.test('the loans of a message have ended when software hears that it failed', async (t) => {
-  const fixture = fabricFixture(1, 1024);
+  const fixture = lendingFabric(1, 1024);
   const { a, region } = connect(fixture, { pathMtu: PATH_MTU_4096 });
   // More packets than a port holds: some are on loan when the refusal of the first one arrives.
   const [source, target] = [fixture.createBuffer(200 * PACKET), fixture.createBuffer(200 * PACKET)];
-  const loans: number[] = [];
+  const loans = watchSends(fixture, a);
   let most = 0;
-  const { buffer } = a.parts.sendCq;
-  fixture.host.onBody = (address) => {
-    if (address >= buffer.address && address < buffer.address + buffer.strideBytes) loans.push(countLoans(fixture));
-  };
   fixture.machine.onStep = () => {
     most = Math.max(most, countLoans(fixture));
   };
@@ -265,7 +233,7 @@ class RandomLoans {
 
   constructor(seed: number) {
     this.#random = new Random(seed);
-    this.#fixture = fabricFixture(this.#random.pick([0, 1, 2]), this.#random.pick([3, 8, 40, 256]));
+    this.#fixture = lendingFabric(this.#random.pick([0, 1, 2]), this.#random.pick([3, 8, 40, 256]));
     const { machine } = this.#fixture;
     machine.onStep = () => {
       const found = countLoans(this.#fixture);

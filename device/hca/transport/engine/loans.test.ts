@@ -8,8 +8,8 @@ import { newParsedPacket, PacketCheck, PacketError, parsePacket } from '../../..
 import { CSR } from '../../../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, SendOpcode, ServiceType } from '../../../../protocol/layout/gen/values.gen.ts';
 import { LOAN_MIN_BYTES } from '../../../fabric/port/packet-ring.ts';
-import { AdapterFixture } from '../../../rig/fixtures/adapter-fixture.ts';
 import { connect, rdma } from '../../../rig/fixtures/connected-fixture.ts';
+import { countLent, countLoans, lendingFixture, sendAlone, watchSends } from '../../../rig/fixtures/loan-fixture.ts';
 import { TraceFixture } from '../../../rig/fixtures/trace-fixture.ts';
 
 const PATH_MTU_1024 = 3;
@@ -18,20 +18,6 @@ const LONG = 12 * 4096;
 /** Units of a pass of a live process. */
 const PASS_BUDGET = 256;
 
-function lendingFixture(budget?: number): AdapterFixture {
-  const fixture = new AdapterFixture(budget === undefined ? {} : { budget });
-  fixture.host.lends = true;
-  return fixture;
-}
-
-/** Packets of all ports whose payload is on loan. */
-function countLoans(fixture: AdapterFixture): number {
-  let loans = 0;
-  for (const { loopback, transmitQueues } of fixture.machine.device.ports)
-    for (const ring of [loopback, ...transmitQueues.rings]) loans += ring.loans;
-  return loans;
-}
-
 for (const [name, opcode] of [
   ['WRITE', SendOpcode.RDMA_WRITE],
   ['SEND', SendOpcode.SEND],
@@ -39,20 +25,12 @@ for (const [name, opcode] of [
 ] as const)
   t.test(`RC ${name}: long packets take one copy, and arrive as they were sent`, async (t) => {
     const fixture = lendingFixture();
-    const { a, b, region } = connect(fixture, { pathMtu: PATH_MTU_1024 });
+    const connected = connect(fixture, { pathMtu: PATH_MTU_1024 });
     for (const size of [1, LOAN_MIN_BYTES - 1, LOAN_MIN_BYTES, 1023, 1025, 9001]) {
-      const source = fixture.createBuffer(fixture.random.bytes(size));
-      const target = fixture.createBuffer(size);
-      const before = fixture.host.loans;
-      const isRead = opcode === SendOpcode.RDMA_READ;
-      if (opcode === SendOpcode.SEND) b.postReceive([fixture.sge(target)]);
-      a.post(rdma(fixture, opcode, isRead ? target : source, isRead ? source : target, region));
-      t.equal(a.parts.sendCq.take().status, CompletionStatus.SUCCESS, `${size} bytes`);
-      fixture.machine.runUntilIdle();
+      const { status, source, target, loans } = sendAlone(fixture, connected, opcode, size);
+      t.equal(status, CompletionStatus.SUCCESS, `${size} bytes`);
       t.same(target.bytes, source.bytes, `payload of ${size}`);
-      const lent = Math.floor(size / 1024) + (size % 1024 >= LOAN_MIN_BYTES ? 1 : 0);
-      t.equal(fixture.host.loans - before, lent, `loans of ${size}`);
-      if (opcode === SendOpcode.SEND) b.parts.receiveCq.take();
+      t.equal(loans, countLent(size, 1024), `loans of ${size}`);
     }
     fixture.finish();
   });
@@ -125,11 +103,7 @@ t.test('the loans of a message have ended when software hears that it failed', a
   const bytes = 200 * 4096;
   const [source, target] = [fixture.createBuffer(fixture.random.bytes(bytes)), fixture.createBuffer(bytes)];
   const request = rdma(fixture, SendOpcode.RDMA_WRITE, source, target, region);
-  const loans: number[] = [];
-  const { buffer } = a.parts.sendCq;
-  fixture.host.onBody = (address) => {
-    if (address >= buffer.address && address < buffer.address + buffer.strideBytes) loans.push(countLoans(fixture));
-  };
+  const loans = watchSends(fixture, a);
   a.post({ ...request, remote: { address: target.address, rkey: region.rkey ^ 1 } });
   t.equal(a.parts.sendCq.take().status, CompletionStatus.REMOTE_ACCESS_ERROR);
   t.same(loans, [0]);
@@ -140,11 +114,7 @@ t.test('the loans of a message have ended when software hears that its queue pai
   const { a, b, region } = connect(fixture, { pathMtu: PATH_MTU_4096 });
   const bytes = 200 * 4096;
   const [source, target] = [fixture.createBuffer(fixture.random.bytes(bytes)), fixture.createBuffer(bytes)];
-  const loans: number[] = [];
-  const { buffer } = a.parts.sendCq;
-  fixture.host.onBody = (address) => {
-    if (address >= buffer.address && address < buffer.address + buffer.strideBytes) loans.push(countLoans(fixture));
-  };
+  const loans = watchSends(fixture, a);
   // The message is under way when a receive with a bad key fails the queue pair.
   const received = fixture.sge(target);
   a.postReceive([{ ...received, lkey: received.lkey ^ 1 }]);
