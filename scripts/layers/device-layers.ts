@@ -14,7 +14,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/fabric/link',
     holds: 'links between ports: cable, faulty link, socket link, and their change at run time',
-    uses: 'infiniband host.ts loan-book.ts random.ts port',
+    uses: 'infiniband host.ts random.ts port',
   },
   {
     path: 'device/fabric/agents',

@@ -6,7 +6,6 @@
  * recording of the whole is complete.
  */
 import type { AdapterPort, FunctionPort, LinkPort } from '../../host.ts';
-import type { LoanBook } from '../../loan-book.ts';
 import type { LinkEnd } from '../port/link.ts';
 import type { ChangeableLink } from './joint.ts';
 import { makeLinkChange } from './link-changes.ts';
@@ -20,8 +19,6 @@ export interface FabricNode extends AdapterPort {
   readonly ports: readonly LinkEnd[];
   /** Nodes that it runs itself; work at their ports is its own. */
   readonly inner?: readonly FabricNode[];
-  /** Payload that it lends. */
-  readonly loans?: LoanBook;
   /**
    * Takes the place of a `run` that nothing has asked for. Returns false when there may be work, so
    * that `run` has to be called. A node without it always may have some.
@@ -82,7 +79,6 @@ export class Fabric implements AdapterPort {
     if (place < 0) return;
     this.#places[place] = undefined;
     this.#awake[place] = 0;
-    node.loans?.end();
     for (const port of portsOf(node)) port.onWork = undefined;
   }
 

@@ -152,7 +152,6 @@ export class PcieFunction implements FunctionPort, CollectSink, ManagedFunction,
   }
 
   setBusMaster(on: boolean): void {
-    this.underlying.dma.loans.end();
     this.underlying.setBusMaster(on);
     if (on) this.shared.shareAdjuster.noteAttached(this.underlying.number);
   }
@@ -182,7 +181,6 @@ export class PcieFunction implements FunctionPort, CollectSink, ManagedFunction,
    */
   reset(kind: ResetKind): void {
     const { underlying, shared } = this;
-    underlying.dma.loans.end();
     underlying.timeline?.note(Step.FUNCTION_RESET, underlying.number, Number(kind !== 'software'));
     if (kind !== 'software') this.setBusMaster(false);
     underlying.quiesce();

@@ -41,6 +41,7 @@ export class Dma implements MemoryLender {
   }
 
   setBusMaster(on: boolean): void {
+    this.loans.end();
     this.#busMaster = on;
   }
 

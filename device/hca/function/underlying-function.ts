@@ -24,6 +24,7 @@ export const PHYSICAL_FUNCTION = 0;
 
 /** What a function has in common with the others of its adapter. */
 export interface FunctionNotes extends VectorNotes {
+  /** Payload in guest memory to which packets refer. */
   readonly loans: LoanBook;
 }
 

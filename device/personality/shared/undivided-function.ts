@@ -32,7 +32,6 @@ export abstract class UndividedFunction {
   writePio(): void {}
 
   setBusMaster(on: boolean): void {
-    this.underlying.dma.loans.end();
     this.underlying.setBusMaster(on);
   }
 
@@ -52,8 +51,7 @@ export abstract class UndividedFunction {
 
   /** Returns to power-on. A reset by software leaves the PCI configuration alone. */
   reset(kind: ResetKind): void {
-    const { number, timeline, dma } = this.underlying;
-    dma.loans.end();
+    const { number, timeline } = this.underlying;
     timeline?.note(Step.FUNCTION_RESET, number, Number(kind !== 'software'));
     if (kind !== 'software') this.setBusMaster(false);
     this.underlying.quiesce();
