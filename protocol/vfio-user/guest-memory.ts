@@ -37,14 +37,14 @@ export class GuestMemory {
 
   /** True if there is a region with this address and length. */
   has(address: number, sizeBytes: number): boolean {
-    const region = this.#regions[this.at(address).#firstEndingAbove()];
-    return region !== undefined && region.address === address && region.sizeBytes === sizeBytes;
+    return this.#indexOf(address, sizeBytes) >= 0;
   }
 
   /** Removes a region and its views. False if no region matches. */
   unregister(address: number, sizeBytes: number): boolean {
-    if (!this.has(address, sizeBytes)) return false;
-    this.#regions.splice(this.at(address).#firstEndingAbove(), 1);
+    const index = this.#indexOf(address, sizeBytes);
+    if (index < 0) return false;
+    this.#regions.splice(index, 1);
     return true;
   }
 
@@ -276,6 +276,13 @@ export class GuestMemory {
     if (last !== undefined && address >= last.address && address < last.end) return this.#last;
     this.#last = this.#firstEndingAbove();
     return this.#last;
+  }
+
+  /** Index of the region with this address and length, or -1. */
+  #indexOf(address: number, sizeBytes: number): number {
+    const index = this.at(address).#firstEndingAbove();
+    const region = this.#regions[index];
+    return region?.address === address && region.sizeBytes === sizeBytes ? index : -1;
   }
 
   #firstEndingAbove(): number {
