@@ -18,6 +18,7 @@ const TRAFFIC = {
   batch: 16,
   inFlight: 16,
 };
+
 interface Options {
   readonly rounds: number;
   readonly size: number;
