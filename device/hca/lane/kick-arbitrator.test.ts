@@ -45,7 +45,7 @@ class Fixture {
     groups.recompute(lanes, (lane) => owners?.[lane] ?? -1);
     this.ports = Array.from({ length: ports }, () => ({ congested: false }));
     this.arbitrator = new KickArbitrator(lanes, this.execution, this.completion, this.ports, new OwnerTurns(groups));
-    for (const { number } of lanes) this.arbitrator.work.add(number);
+    for (const { number } of lanes) this.arbitrator.addWork(number);
   }
 
   /** Launches `count` commands, which end at once; returns their lanes. */
@@ -77,17 +77,17 @@ t.test('a turn is as many launches as the weight of its lane', async (t) => {
 t.test('a lane that runs empty gives up the rest of its turn', async (t) => {
   const fixture = new Fixture({ weights: [3, 2] });
   t.same(fixture.launch(1), [0]);
-  fixture.arbitrator.work.delete(0);
+  fixture.arbitrator.removeWork(0);
   t.same(fixture.launch(1), [1]);
-  fixture.arbitrator.work.add(0);
+  fixture.arbitrator.addWork(0);
   t.same(fixture.launch(6), [1, 0, 0, 0, 1, 1]);
 });
 
 t.test('a lane alone has one turn after the other, and goes on with the rest when another has work', async (t) => {
   const fixture = new Fixture({ weights: [3, 2] });
-  fixture.arbitrator.work.delete(1);
+  fixture.arbitrator.removeWork(1);
   t.same(fixture.launch(4), [0, 0, 0, 0]);
-  fixture.arbitrator.work.add(1);
+  fixture.arbitrator.addWork(1);
   t.same(fixture.launch(5), [0, 0, 1, 1, 0]);
 });
 
@@ -107,9 +107,9 @@ t.test('without work there is no lane, for one owner and for several', async (t)
     [0, 1],
   ] as const) {
     const fixture = new Fixture({ weights: [1, 1], owners });
-    for (const lane of [0, 1]) fixture.arbitrator.work.delete(lane);
+    for (const lane of [0, 1]) fixture.arbitrator.removeWork(lane);
     t.equal(fixture.arbitrator.select(), -1);
-    fixture.arbitrator.work.add(1);
+    fixture.arbitrator.addWork(1);
     t.equal(fixture.arbitrator.select(), 1);
   }
 });
@@ -178,14 +178,14 @@ t.test('a claim lasts until it is served, whatever other lanes launch', async (t
     ],
   });
   const { arbitrator } = fixture;
-  arbitrator.work.delete(4);
+  arbitrator.removeWork(4);
   const endOne = fixture.begin(1);
   t.equal(arbitrator.select(), 2);
   const endTwo = fixture.begin(2);
-  arbitrator.work.add(4);
+  arbitrator.addWork(4);
   t.equal(arbitrator.select(), 4, 'the lanes 0 and 3 have been passed over twice');
   fixture.begin(4)();
-  arbitrator.work.delete(4);
+  arbitrator.removeWork(4);
   endOne();
   endTwo();
   t.equal(arbitrator.select(), 3, 'the first of them behind lane 2 has the claim');
@@ -208,7 +208,7 @@ t.test('a claim is served beside the turn of its owner', async (t) => {
 
 t.test('a lane that cannot use its claim gives it up', async (t) => {
   for (const [what, give] of [
-    ['its list is empty', ({ arbitrator }: Fixture) => arbitrator.work.delete(0)],
+    ['its list is empty', ({ arbitrator }: Fixture) => arbitrator.removeWork(0)],
     ['it may not share execution credits', ({ execution }: Fixture) => execution.set(0, 0, false)],
     ['it may not share completion credits', ({ completion }: Fixture) => completion.set(0, 0, false)],
     [

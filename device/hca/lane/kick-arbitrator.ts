@@ -27,9 +27,11 @@ const NO_LANE = -1;
  * shared credit is kept for it, the completion credit first because it takes longest to return.
  */
 export class KickArbitrator {
-  /** Lanes whose kick list is not empty. */
-  readonly work = new LaneSet();
   readonly #lanes: readonly Lane[];
+  /** Lanes whose kick list is not empty, their number, and the lane if there is only one. */
+  readonly #work = new LaneSet();
+  #working = 0;
+  #lone = NO_LANE;
   /** Words of each set that hold existing lanes. */
   readonly #words: number;
   readonly #execution: CreditAccounts;
@@ -48,6 +50,10 @@ export class KickArbitrator {
   readonly #served = new LaneSet();
   readonly #passed = new LaneSet();
   readonly #passedTwice = new LaneSet();
+  /** True when one of these sets may not be empty. */
+  #inRound = false;
+  /** The lane selected last had no rival, so its launch changes none of these sets. */
+  #isAlone = false;
   /**
    * By owner: the lane served last, and the launches left of its turn. A turn continues after turns
    * of other owners.
@@ -72,8 +78,24 @@ export class KickArbitrator {
     this.#blocked = ports.map(() => new LaneSet());
   }
 
+  /** The kick list of the lane has its first command. */
+  addWork(lane: number): void {
+    if (this.#work.has(lane)) return;
+    this.#work.add(lane);
+    this.#lone = ++this.#working === 1 ? lane : NO_LANE;
+  }
+
+  /** The kick list of the lane, which had a command, is empty. */
+  removeWork(lane: number): void {
+    this.#work.delete(lane);
+    this.#lone = --this.#working === 1 ? this.#work.after(0) : NO_LANE;
+  }
+
   /** The lane whose first command is launched next, or -1. */
   select(): number {
+    const lone = this.#lone;
+    this.#isAlone = lone !== NO_LANE && this.#owners.groups.single && this.#isSettled;
+    if (this.#isAlone) return this.#has(lone) ? lone : NO_LANE;
     const eligible = this.#findEligible();
     if (this.#claimant !== NO_LANE && this.#has(this.#claimant)) return this.#claimant;
     const { single, owners } = this.#owners.groups;
@@ -87,19 +109,25 @@ export class KickArbitrator {
   /** The first command of the lane was launched. */
   noteLaunch(lane: number): void {
     this.#owners.charge(lane, COMMAND_COST_BYTES);
+    if (this.#isAlone) return this.#takeTurn(lane);
     this.#served.add(lane);
+    this.#inRound = true;
     // A claim is served in addition to the turns of its owner's lanes.
     if (lane === this.#claimant) {
       this.#claimant = NO_LANE;
       return;
     }
+    this.#takeTurn(lane);
+    if (this.#eligible.isWithin(this.#served)) this.#endRound(lane);
+  }
+
+  #takeTurn(lane: number): void {
     const owner = this.#owners.groups.owners[lane];
     if (lane !== this.#currents[owner] || this.#turnsLeft[owner] === 0) {
       this.#currents[owner] = lane;
       this.#turnsLeft[owner] = this.#lanes[lane].weight;
     }
     this.#turnsLeft[owner]--;
-    if (this.#eligible.isWithin(this.#served)) this.#endRound(lane);
   }
 
   /** The first command of the lane waits for room at port `index`. */
@@ -118,6 +146,11 @@ export class KickArbitrator {
     }
   }
 
+  /** True when no lane was passed over, has a claim or waits for its port. */
+  get #isSettled(): boolean {
+    return !this.#inRound && this.#claimant === NO_LANE && !this.#someBlocked;
+  }
+
   /**
    * Lanes with work, both credits and room at the port. Credits kept for a claimant do not count.
    */
@@ -126,7 +159,7 @@ export class KickArbitrator {
     const claimed = this.#claimant !== NO_LANE;
     const lanes = this.#eligible;
     const words = this.#words;
-    this.#completion.narrow(this.work, words, claimed ? 1 : 0, lanes);
+    this.#completion.narrow(this.#work, words, claimed ? 1 : 0, lanes);
     // A claimant that has the completion credit is served as soon as an execution credit is free.
     this.#execution.narrow(lanes, words, 0, lanes);
     if (this.#someBlocked)
@@ -139,14 +172,14 @@ export class KickArbitrator {
   noteWaits(timeline: Timeline): undefined {
     for (const lane of this.#lanes) {
       const { number } = lane;
-      if (!this.work.has(number) || this.#has(number)) continue;
+      if (!this.#work.has(number) || this.#has(number)) continue;
       lane.noteWaits(timeline, this.#completion.has(number) ? LaneCredit.EXECUTION : LaneCredit.COMPLETION);
     }
   }
 
   /** True when only credits are missing for a launch. */
   #mayClaim(lane: number): boolean {
-    if (!this.work.has(lane) || !this.#couldHave(lane)) return false;
+    if (!this.#work.has(lane) || !this.#couldHave(lane)) return false;
     if (!this.#someBlocked) return true;
     return !this.#ports.some((port, index) => port.congested && this.#blocked[index].has(lane));
   }
@@ -165,9 +198,9 @@ export class KickArbitrator {
    */
   #endRound(last: number): void {
     const twice = this.#passedTwice;
-    if (twice.takePassed(this.#passed, this.work, this.#served, this.#words) && this.#claimant === NO_LANE) {
-      const lane = twice.after(last);
-      if (this.#couldHave(lane)) this.#claimant = lane;
-    }
+    this.#inRound = twice.takePassed(this.#passed, this.#work, this.#served, this.#words);
+    if (!this.#inRound || this.#claimant !== NO_LANE) return;
+    const lane = twice.after(last);
+    if (lane !== NO_LANE && this.#couldHave(lane)) this.#claimant = lane;
   }
 }

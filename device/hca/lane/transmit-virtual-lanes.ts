@@ -117,7 +117,7 @@ export class TransmitVirtualLanes {
     qp.kicked++;
     lane.append(buffer);
     this.functionWaiting[qp.owner.number]++;
-    this.#arbitrator.work.add(lane.number);
+    this.#arbitrator.addWork(lane.number);
   }
 
   /** The lane in whose turns READ responses of the QP are sent: the lane of its own commands. */
@@ -272,7 +272,7 @@ export class TransmitVirtualLanes {
     qp.kicked--;
     this.functionWaiting[qp.owner.number]--;
     this.#arbitrator.reconsider(lane.number);
-    if (lane.length === 0) this.#arbitrator.work.delete(lane.number);
+    if (lane.length === 0) this.#arbitrator.removeWork(lane.number);
     if (lane.waiting > 0) this.#wakeWaiters(lane, buffer.laneClass);
     return buffer;
   }
@@ -282,7 +282,7 @@ export class TransmitVirtualLanes {
     qp.kicked++;
     this.functionWaiting[qp.owner.number]++;
     lane.append(buffer);
-    this.#arbitrator.work.add(lane.number);
+    this.#arbitrator.addWork(lane.number);
   }
 
   #wakeWaiters(lane: Lane, index: number): void {
