@@ -110,7 +110,7 @@ class Session {
     this.ends = [new Process(0, seed, subnet, { bufferBlocks: 200 }), new Process(1, seed, subnet, { outgoing })];
   }
 
-  get #random() {
+  #random() {
     return this.ends[0].fixture.random;
   }
 
@@ -123,7 +123,7 @@ class Session {
   }
 
   play(): void {
-    const random = this.#random;
+    const random = this.#random();
     const end = random.pick(this.ends);
     const other = this.ends[end === this.ends[0] ? 1 : 0];
     const passedNs = random.oneIn(1500) ? SILENCE_NS : random.below(PASSED_NS);

@@ -100,7 +100,7 @@ export class ConfigSpace {
    * (PCI Express Base Specification 5.3.1.4.1).
    */
   get inD0(): boolean {
-    return this.#powerState === POWER_STATE.d0;
+    return this.#powerState() === POWER_STATE.d0;
   }
 
   /** The function may send: the bus master bit is set, and the function is in D0. */
@@ -178,7 +178,7 @@ export class ConfigSpace {
   /** A write of the guest: changes the writable bits and notifies the observer. */
   write(offset: number, source: Uint8Array, lengthBytes: number): void {
     const startsReset = this.#startsFunctionLevelReset(offset, source, lengthBytes);
-    const power = this.#powerState;
+    const power = this.#powerState();
     for (let i = 0; i < lengthBytes; i++) {
       const at = offset + i;
       const kept = this.#bytes[at] & ~this.#writable[at] & ~(source[i] & this.#clearable[at]);
@@ -196,7 +196,7 @@ export class ConfigSpace {
     this.#tellChanges();
   }
 
-  get #powerState(): number {
+  #powerState(): number {
     const power = this.find(CAPABILITY.powerManagement);
     return power === 0 ? POWER_STATE.d0 : this.get16(power + POWER.control) & POWER_CONTROL.state;
   }
@@ -207,7 +207,7 @@ export class ConfigSpace {
    */
   #changePower(before: number): boolean {
     const control = this.find(CAPABILITY.powerManagement) + POWER.control;
-    const state = this.#powerState;
+    const state = this.#powerState();
     if (state !== POWER_STATE.d0 && state !== POWER_STATE.d3hot)
       this.#bytes[control] = (this.#bytes[control] & ~POWER_CONTROL.state) | before;
     if (before !== POWER_STATE.d3hot || state !== POWER_STATE.d0) return false;

@@ -166,7 +166,7 @@ export class TransportTraffic {
 
   #postReceives(pair: Pair): void {
     const memory = this.#memory;
-    const entries = this.#receiveEntries;
+    const entries = this.#receiveEntries();
     const until = pair.posted + entries - this.#entries;
     for (let number = pair.receivesPosted; number < until; number++) {
       const slot = number & (entries - 1);
@@ -181,7 +181,7 @@ export class TransportTraffic {
     setCompletionQueueRecordConsumed(memory, pair.receiveCqRecord, pair.settled >>> 0);
   }
 
-  get #receiveEntries(): number {
+  #receiveEntries(): number {
     return ROUNDS_AHEAD * this.#entries;
   }
 
@@ -194,7 +194,7 @@ export class TransportTraffic {
         sendCq: this.#driver.createCompletionQueue({ entriesLog2: entriesLog2 + 1 }),
         receiveCq: this.#driver.createCompletionQueue({ entriesLog2: entriesLog2 + 1 }),
         sendEntriesLog2: entriesLog2,
-        receiveEntriesLog2: Math.log2(this.#receiveEntries),
+        receiveEntriesLog2: Math.log2(this.#receiveEntries()),
         strideLog2: STRIDE_LOG2,
         creation: { serviceType, checksumOff: 1 },
       });
@@ -221,7 +221,7 @@ export class TransportTraffic {
       from.fill({ ...request, signaled: (slot + 1) % this.#traffic.batch === 0 });
       from.sendTail = (from.sendTail + 1) & SEND_COMMAND_SEQUENCE_MASK;
     }
-    for (let slot = 0; slot < this.#receiveEntries; slot++) {
+    for (let slot = 0; slot < this.#receiveEntries(); slot++) {
       const view = to.parts.receiveBuffer.slot(slot);
       encodeReceiveEntry(view, 0, { sgeCount: 1, sequence: slot });
       encodeSge(view, RECEIVE_ENTRY_SIZE, element);

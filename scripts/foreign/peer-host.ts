@@ -71,7 +71,7 @@ export class PeerHost {
     this.#forget();
   }
 
-  get #path(): string {
+  #path(): string {
     return join(this.#directory, 'packets.pcap');
   }
 
@@ -80,7 +80,7 @@ export class PeerHost {
     else {
       const { controlPath, adapter } = this.#source;
       this.#capture = await captureFrom(controlPath, {
-        path: this.#path,
+        path: this.#path(),
         ...(adapter === undefined ? {} : { adapter }),
       });
     }
@@ -93,7 +93,7 @@ export class PeerHost {
     if (tshark === undefined) return { status: SKIPPED, said: 'tshark is not installed' };
     const find = async (expression: string): Promise<string[]> => {
       const fields = ['-T', 'fields', ...SHOWN.flatMap((name) => ['-e', name])];
-      const words = [...OPTIONS, '-r', this.#path, '-Y', expression, ...fields];
+      const words = [...OPTIONS, '-r', this.#path(), '-Y', expression, ...fields];
       return (await run(tshark, words)).split('\n').filter((line) => line !== '');
     };
     const [packets, malformed] = [await find(filter), await find('_ws.malformed')];
@@ -114,7 +114,7 @@ export class PeerHost {
 
   async #end(): Promise<void> {
     if ('dump' in this.#source) {
-      writeFileSync(this.#path, this.#sliceDump(this.#source.dump));
+      writeFileSync(this.#path(), this.#sliceDump(this.#source.dump));
       return;
     }
     await this.#capture?.stop();

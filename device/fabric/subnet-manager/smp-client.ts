@@ -132,7 +132,7 @@ export class SmpClient {
 
   /** Time of the next repetition; Infinity if nothing is outstanding. */
   get nextNs(): number {
-    if (this.#maySend) return 0;
+    if (this.#maySend()) return 0;
     let next = Number.POSITIVE_INFINITY;
     for (const { deadlineNs } of this.#outstanding.values()) next = Math.min(next, deadlineNs);
     return next;
@@ -150,7 +150,7 @@ export class SmpClient {
       this.#inRow = 0;
       this.#send(exchange, nowNs);
     }
-    while (this.#maySend) {
+    while (this.#maySend()) {
       const exchange = this.#takeWaiting();
       this.#lastTransaction = (this.#lastTransaction + 1) >>> 0;
       exchange.transaction = this.#lastTransaction;
@@ -174,12 +174,12 @@ export class SmpClient {
     return true;
   }
 
-  get #maySend(): boolean {
-    return this.#next < this.#waiting.length && this.#outstanding.size < this.#window;
+  #maySend(): boolean {
+    return this.#next < this.#waiting.length && this.#outstanding.size < this.#window();
   }
 
   /** Requests that may be outstanding. */
-  get #window(): number {
+  #window(): number {
     const { outstanding } = this.#options;
     return Math.min(outstanding + Math.floor(this.#inRow / ANSWERS_TO_GROW), GROWTH_MAX * outstanding);
   }

@@ -107,7 +107,7 @@ export class Switch implements FabricNode, ManagedNode {
     const moved = this.#move(budget);
     this.mads.run();
     const more = this.settle(budget) || moved >= budget;
-    this.#isAtRest = moved === 0 && !more && this.#isEmpty;
+    this.#isAtRest = moved === 0 && !more && this.#isEmpty();
     return more;
   }
 
@@ -183,7 +183,7 @@ export class Switch implements FabricNode, ManagedNode {
   }
 
   /** Nothing waits in a queue or in a gate, and no link has times of its own. */
-  get #isEmpty(): boolean {
+  #isEmpty(): boolean {
     for (const gate of this.#gates) if (gate.isBlocked || !gate.port.isEmpty) return false;
     return true;
   }

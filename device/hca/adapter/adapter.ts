@@ -289,12 +289,12 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.#contextsFirst = this.sendContexts.owed && !this.#contextsFirst && !this.disabled;
     const done = this.#contextsFirst ? this.sendContexts.run(limit) : 0;
     const left = limit - done;
-    const turn = this.#isContended ? Math.min(left, CONTENDED_TURN) : left;
+    const turn = this.#isContended() ? Math.min(left, CONTENDED_TURN) : left;
     return done + this.engine.transmit(turn, this.disabled);
   }
 
   /** True when more than one function wants to send. */
-  get #isContended(): boolean {
+  #isContended(): boolean {
     return this.lanes.contended || (this.functions.length > 1 && this.sendContexts.ready);
   }
 

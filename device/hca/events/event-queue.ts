@@ -133,7 +133,7 @@ export class EventQueue implements FaultSubject {
       this.#announce();
     } else if (this.timer.isLate(localTime)) {
       this.timer.restart(localTime);
-      if (!this.#interruptsEach) this.unresponsive = (this.unresponsive + 1) >>> 0;
+      if (!this.#interruptsEach()) this.unresponsive = (this.unresponsive + 1) >>> 0;
       this.#interrupt(true);
     } else {
       this.#noteNoInterrupt(NoInterrupt.BEFORE_STAMP);
@@ -193,7 +193,7 @@ export class EventQueue implements FaultSubject {
   }
 
   /** Software asked for an interrupt at each event: none of them means that it is late. */
-  get #interruptsEach(): boolean {
+  #interruptsEach(): boolean {
     return this.controls === EqControl.INTERRUPT && this.timer.immediate;
   }
 

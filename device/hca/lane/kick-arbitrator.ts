@@ -94,7 +94,7 @@ export class KickArbitrator {
   /** The lane whose first command is launched next, or -1. */
   select(): number {
     const lone = this.#lone;
-    this.#isAlone = lone !== NO_LANE && this.#owners.groups.single && this.#isSettled;
+    this.#isAlone = lone !== NO_LANE && this.#owners.groups.single && this.#isSettled();
     if (this.#isAlone) return this.#has(lone) ? lone : NO_LANE;
     const eligible = this.#findEligible();
     if (this.#claimant !== NO_LANE && this.#has(this.#claimant)) return this.#claimant;
@@ -147,7 +147,7 @@ export class KickArbitrator {
   }
 
   /** True when no lane was passed over, has a claim or waits for its port. */
-  get #isSettled(): boolean {
+  #isSettled(): boolean {
     return !this.#inRound && this.#claimant === NO_LANE && !this.#someBlocked;
   }
 

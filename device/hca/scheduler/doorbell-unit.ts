@@ -137,7 +137,7 @@ export class DoorbellUnit {
    * head of the bus has no free entry, and the completions that would free one are behind it.
    */
   get stalled(): boolean {
-    return this.policy === OverflowPolicy.OFF && this.inbound.kind === Inbound.POSTED && this.#free <= 0;
+    return this.policy === OverflowPolicy.OFF && this.inbound.kind === Inbound.POSTED && this.#free() <= 0;
   }
 
   /**
@@ -174,7 +174,7 @@ export class DoorbellUnit {
 
   /** Inserts a doorbell for the sweep. Returns false when the buffer has no entry to spare. */
   insert(qp: QueuePair): boolean {
-    if (this.spilling || this.#free <= this.thresholds.low) return false;
+    if (this.spilling || this.#free() <= this.thresholds.low) return false;
     qp.doorbellWaiting = true;
     this.buffer.push(qp, qp.nextSequence);
     return true;
@@ -223,7 +223,7 @@ export class DoorbellUnit {
     this.#stallCounted = false;
   }
 
-  get #free(): number {
+  #free(): number {
     return this.buffer.free - this.#reserved;
   }
 
@@ -231,7 +231,7 @@ export class DoorbellUnit {
     if (this.spilling) this.#endSpilling();
     if (this.held.count > 0 && this.inbound.takesPosted && this.held.deliver(this.inbound.taken)) return true;
     if (this.#issueCheck() || this.#takeInbound() || this.#issueDrain()) return true;
-    return this.#sweep.running && !this.spilling && this.#free > this.thresholds.low && this.#sweep.advance(this);
+    return this.#sweep.running && !this.spilling && this.#free() > this.thresholds.low && this.#sweep.advance(this);
   }
 
   #issueCheck(): boolean {
@@ -256,7 +256,7 @@ export class DoorbellUnit {
     const qp = this.inbound.queuePair as QueuePair;
     const { sequence } = this.inbound;
     this.#detectDeadlock();
-    if (!this.spilling && this.#free <= 0) return false;
+    if (!this.spilling && this.#free() <= 0) return false;
     this.inbound.pop();
     if (qp.destroyed || qp.stopped) qp.doorbellWaiting = false;
     else if (!this.spilling) this.buffer.push(qp, sequence);
@@ -265,16 +265,16 @@ export class DoorbellUnit {
   }
 
   #detectDeadlock(): void {
-    if (this.spilling || (this.#free >= this.thresholds.low && !this.#readsAreStuck)) return;
+    if (this.spilling || (this.#free() >= this.thresholds.low && !this.#readsAreStuck())) return;
     const { counters } = this.owner;
     if (this.policy !== OverflowPolicy.OFF) {
       this.spilling = true;
-      this.owner.timeline?.note(Step.SPILL_BEGIN, this.owner.number, this.#free);
-      this.thresholds.begin(this.#free, this.adaptive);
+      this.owner.timeline?.note(Step.SPILL_BEGIN, this.owner.number, this.#free());
+      this.thresholds.begin(this.#free(), this.adaptive);
       counters.deadlocksDetected++;
-      const missing = this.thresholds.high - this.#free;
+      const missing = this.thresholds.high - this.#free();
       if (this.spillBuffered && !this.spilled.spillBuffered(missing, this)) this.lose();
-    } else if (this.#free <= 0 && !this.#stallCounted) {
+    } else if (this.#free() <= 0 && !this.#stallCounted) {
       this.#stallCounted = true;
       counters.deadlocksDetected++;
     }
@@ -284,16 +284,16 @@ export class DoorbellUnit {
    * The second sign of a potential deadlock (decision 7): no further read can be issued, their
    * completions wait behind posted writes, and no dedicated buffer is free for a command.
    */
-  get #readsAreStuck(): boolean {
+  #readsAreStuck(): boolean {
     return !this.inbound.takesReads && !this.#fetcher.hasBuffer(this.owner);
   }
 
   /** Ends spilling when enough entries are free and the reads cannot be stuck (par. 92). */
   #endSpilling(): void {
     this.thresholds.noteReads(!this.inbound.takesReads);
-    if (this.#free < this.thresholds.high || (this.#readsAreStuck && this.inbound.posted > 0)) return;
+    if (this.#free() < this.thresholds.high || (this.#readsAreStuck() && this.inbound.posted > 0)) return;
     this.spilling = false;
-    this.owner.timeline?.note(Step.SPILL_END, this.owner.number, this.#free);
+    this.owner.timeline?.note(Step.SPILL_END, this.owner.number, this.#free());
     this.thresholds.end(this.adaptive);
   }
 
@@ -338,7 +338,7 @@ export class DoorbellUnit {
 
   /** Reads back the next spilled doorbell once resources have returned (par. 93). */
   #issueDrain(): boolean {
-    const isDue = this.spilled.isDue(this.#reserved) && !this.spilling && this.#free >= this.thresholds.high;
+    const isDue = this.spilled.isDue(this.#reserved) && !this.spilling && this.#free() >= this.thresholds.high;
     if (!isDue || !this.inbound.takesReads) return false;
     this.#reserved++;
     this.inbound.read(Inbound.OVERFLOW_ENTRY, undefined, 0, undefined);

@@ -184,7 +184,7 @@ export class ShadowTails {
       return;
     }
     if (!this.#readTail(qp)) return this.#fail(qp);
-    if (this.#tail === this.#seen[place]) return;
+    if (this.#tail() === this.#seen[place]) return;
     if (this.#wasTakenBack(qp)) return this.#leave(qp);
     if (!this.#take(qp, place)) return;
     qp.owner.counters.tailsFound++;
@@ -209,19 +209,19 @@ export class ShadowTails {
       this.#fail(qp);
       return false;
     }
-    if (mark !== WATCHED || this.#tail === seen || qp.stopped || !this.#ring(qp)) return false;
+    if (mark !== WATCHED || this.#tail() === seen || qp.stopped || !this.#ring(qp)) return false;
     qp.owner.counters.tailsFound++;
     return true;
   }
 
   /** Keeps the tail that was read, and hands it on when commands are behind it. */
   #take(qp: QueuePair, place: number): boolean {
-    this.#seen[place] = this.#tail;
+    this.#seen[place] = this.#tail();
     return this.#ring(qp);
   }
 
   #ring(qp: QueuePair): boolean {
-    const tail = this.#tail;
+    const tail = this.#tail();
     const ahead = (tail - qp.nextSequence) & SEND_COMMAND_SEQUENCE_MASK;
     // Commands that came by collect buffer are behind the tail as well.
     if (ahead === 0 || ahead >= HALF_SEQUENCE) return false;
@@ -285,7 +285,7 @@ export class ShadowTails {
     return dma.read(qp, QUEUE_PAIR_RECORD_SEND_TAIL_BYTES, this.#tailBytes, 0);
   }
 
-  get #tail(): number {
+  #tail(): number {
     return getQueuePairRecordSendTail(this.#tailView, 0);
   }
 }

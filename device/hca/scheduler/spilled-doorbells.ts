@@ -55,12 +55,12 @@ export class SpilledDoorbells {
    * entry after the other (US 8,484,392 par. 103-107).
    */
   isDue(reading: number): boolean {
-    if (this.hostQueue && (reading > 0 || this.#isServing)) return false;
+    if (this.hostQueue && (reading > 0 || this.#isServing())) return false;
     return this.#overflow.pending > reading;
   }
 
   /** True until the command named by the entry read back last is on its lane, or cannot be. */
-  get #isServing(): boolean {
+  #isServing(): boolean {
     const qp = this.#served;
     if (qp === undefined) return false;
     const isAhead = ((this.#servedSequence - qp.nextSequence) & SEND_COMMAND_SEQUENCE_MASK) < HALF_SEQUENCE;

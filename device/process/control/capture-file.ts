@@ -126,11 +126,11 @@ export class CaptureFile {
       path,
       active: this.#active,
       closed: this.#closed,
-      packets: this.#packets,
+      packets: this.#packets(),
       lost: this.#lost,
       bytes: this.#bytes,
       failed: this.#failed,
-      early: this.#why && `the capture ${path} ends with ${this.#packets} packets: it ${this.#why}`,
+      early: this.#why && `the capture ${path} ends with ${this.#packets()} packets: it ${this.#why}`,
     };
   }
 
@@ -145,7 +145,7 @@ export class CaptureFile {
     return this.whenEnded;
   }
 
-  get #packets(): number {
+  #packets(): number {
     return this.#keptPackets + (this.#failed ? 0 : this.#fillingPackets + this.#writtenPackets);
   }
 
@@ -164,7 +164,7 @@ export class CaptureFile {
     this.#used += writeErfRecord(target, this.#used, this.#nowNs(), tap, 0, this.#viewOf(bytes), offset, lengthBytes);
     this.#taken += recordBytes;
     this.#fillingPackets++;
-    if (this.#packets === count) void this.stop();
+    if (this.#packets() === count) void this.stop();
   };
 
   /** Writes the filled buffer in the background, unless a write is under way. */

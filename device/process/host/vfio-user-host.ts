@@ -96,12 +96,12 @@ export class VfioUserHost implements OrderableHost {
         reset: (kind) => this.#function?.reset(resetKinds[kind]),
         busMaster: (enabled) => {
           if (enabled) this.#checkMemory(log);
-          this.#port.setBusMaster(enabled);
+          this.#port().setBusMaster(enabled);
         },
         // While the bus is blocked, requests wait in the socket, and other functions go on.
         takesRequest: () => this.#patience.takes(this.#function?.takesAccess !== false),
-        dmaRegister: (region) => this.#port.memoryMapped(region.address, region.sizeBytes),
-        dmaUnregister: (region) => this.#port.memoryUnmapped(region.address, region.sizeBytes),
+        dmaRegister: (region) => this.#port().memoryMapped(region.address, region.sizeBytes),
+        dmaUnregister: (region) => this.#port().memoryUnmapped(region.address, region.sizeBytes),
         attached: () => this.#setAttached(true),
         detached: () => this.#setAttached(false),
         failed: (where, error) => options.failed(`${where} of ${options.socketPath}`, error),
@@ -189,7 +189,7 @@ export class VfioUserHost implements OrderableHost {
     return this.context.interrupts.trigger(vector);
   }
 
-  get #port(): FunctionPort {
+  #port(): FunctionPort {
     if (this.#function === undefined) throw new Error('the host is not connected to a function');
     return this.#function;
   }
@@ -197,28 +197,28 @@ export class VfioUserHost implements OrderableHost {
   #collectBar(): RegionHandler {
     return writeOnlyBar((offset, size, low, high) => {
       this.counters.collectWrites++;
-      this.#port.writeCollect(offset, size, low, high);
+      this.#port().writeCollect(offset, size, low, high);
     });
   }
 
   #pioBar(): RegionHandler {
     return writeOnlyBar((offset, size, low, high) => {
       this.counters.pioWrites++;
-      this.#port.writePio(offset, size, low, high);
+      this.#port().writePio(offset, size, low, high);
     });
   }
 
   #registerBar(): RegionHandler {
     return {
       read: (offset, sizeBytes, data) => {
-        const port = this.#port;
+        const port = this.#port();
         this.counters.registerReads++;
         data.setUint32(0, port.readRegister(offset, sizeBytes), true);
         if (sizeBytes === 8) data.setUint32(DWORD_BYTES, port.readHigh, true);
       },
       write: (offset, sizeBytes, data) => {
         this.counters.registerWrites++;
-        this.#port.writeRegister(offset, sizeBytes, lowOf(data, sizeBytes), highOf(data, sizeBytes));
+        this.#port().writeRegister(offset, sizeBytes, lowOf(data, sizeBytes), highOf(data, sizeBytes));
       },
     };
   }

@@ -207,7 +207,7 @@ export class TraceObserver {
   getTail({ trace: { ring }, keepNs }: ObservedTrace): number {
     let first = ring.tail;
     if (keepNs === undefined) return first;
-    const sinceNs = this.#presentNs - keepNs;
+    const sinceNs = this.#presentNs() - keepNs;
     while (first < ring.head && ring.isComplete(first) && ring.endNs(first) < sinceNs) first++;
     return first;
   }
@@ -216,13 +216,13 @@ export class TraceObserver {
   readSteps(position: number, limit: number): TimelineStep[] {
     const keepNs = this.#timelineKeepNs;
     if (keepNs === undefined) return this.timeline?.read(position, limit) ?? [];
-    const sinceNs = this.#presentNs - keepNs;
+    const sinceNs = this.#presentNs() - keepNs;
     const steps = this.timeline?.read(position, Number.POSITIVE_INFINITY) ?? [];
     return steps.filter(({ timeNs }) => timeNs >= sinceNs).slice(0, limit);
   }
 
   /** Kept messages do not age while traces are paused. */
-  get #presentNs(): number {
+  #presentNs(): number {
     return this.paused ? this.#pausedNs : this.#nowNs();
   }
 
@@ -239,7 +239,7 @@ export class TraceObserver {
     const { timeline } = this;
     if (timeline === undefined) return undefined;
     const oldestNs = timeline.tail === 0 ? 0 : (timeline.read(0, 1)[0]?.timeNs ?? 0);
-    const keptNs = this.#timelineKeepNs === undefined ? 0 : this.#presentNs - this.#timelineKeepNs;
+    const keptNs = this.#timelineKeepNs === undefined ? 0 : this.#presentNs() - this.#timelineKeepNs;
     return Math.max(oldestNs, this.#timelineStartNs, keptNs);
   }
 

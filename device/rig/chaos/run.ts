@@ -191,19 +191,19 @@ class ChaosRun {
     const endNs = network.nowNs + END_NS;
     let stuck = false;
     while (this.#ends.some((end) => end.isWaiting)) {
-      const before = this.#progress;
+      const before = this.#progress();
       for (const end of this.#ends) end.receive(RECEIVES);
       const dry = network.runDry(PAUSE_NS);
       for (const end of this.#ends) end.reap();
       // Twice: the receive entries posted in the first round may have been missing.
-      if (dry && stuck && before === this.#progress) throw new Error(`${this.#waiting()} hangs: no timer, no packet`);
-      stuck = dry && before === this.#progress;
+      if (dry && stuck && before === this.#progress()) throw new Error(`${this.#waiting()} hangs: no timer, no packet`);
+      stuck = dry && before === this.#progress();
       if (network.nowNs > endNs) throw new Error(`${this.#waiting()} never ends`);
     }
     this.#close();
   }
 
-  get #progress(): number {
+  #progress(): number {
     return this.#ends.reduce((sum, { progress }) => sum + progress, 0);
   }
 

@@ -61,7 +61,7 @@ class Load {
   /** `doomed`: a queue that is destroyed, or -1. */
   run(doomed: number): void {
     const { random, machine } = this.xrc.fixture;
-    for (let step = 0; step < STEPS_MAX && !this.#isDone; step++) {
+    for (let step = 0; step < STEPS_MAX && !this.#isDone(); step++) {
       const pair = random.below(PAIRS);
       if ((this.#sent[pair] as Message[]).length < MESSAGES) this.#send(pair, random.below(QUEUES));
       const queue = random.below(QUEUES);
@@ -71,12 +71,12 @@ class Load {
       machine.runUntilIdle();
       this.#poll();
     }
-    if (!this.#isDone) throw new Error(`The load does not end; ${machine.describe()}`);
+    if (!this.#isDone()) throw new Error(`The load does not end; ${machine.describe()}`);
     this.#check();
     this.xrc.fixture.finish();
   }
 
-  get #isDone(): boolean {
+  #isDone(): boolean {
     return this.#statuses.every((all) => all.length === MESSAGES);
   }
 

@@ -171,7 +171,7 @@ export class DriverQueuePair {
     this.sendTail = 0;
     this.receiveTail = 0;
     // From here on the device ignores the tail.
-    setQueuePairRecordWatched(this.#record, 0, 0);
+    setQueuePairRecordWatched(this.#record(), 0, 0);
     this.#writeTails();
     this.change({ attributeMask: QpMask.STATE, state: QpState.RESET });
   }
@@ -247,7 +247,7 @@ export class DriverQueuePair {
 
   /** True while the device watches the tail by itself. */
   get watched(): boolean {
-    return getQueuePairRecordWatched(this.#record, 0) === 1;
+    return getQueuePairRecordWatched(this.#record(), 0) === 1;
   }
 
   /**
@@ -313,12 +313,12 @@ export class DriverQueuePair {
     return { opcode: ManagementOpcode.MODIFY_QP, objectNumber: this.qpn, payload };
   }
 
-  get #record(): DataView {
+  #record(): DataView {
     return this.#access.view(this.parts.recordAddress, QUEUE_PAIR_RECORD_SIZE);
   }
 
   #writeTails(): void {
-    const record = this.#record;
+    const record = this.#record();
     setQueuePairRecordSendTail(record, 0, this.sendTail);
     setQueuePairRecordReceiveTail(record, 0, this.receiveTail);
   }

@@ -46,7 +46,7 @@ export class DatagramFuzz {
     if (!this.fabric.runUntil(() => this.fabric.allActive)) throw new Error(`seed ${seed}: the subnet did not come up`);
     this.fabric.settle();
     this.#door = this.fabric.adapters[3].openPort();
-    this.#lids = this.#endPorts.map(({ lid }) => lid);
+    this.#lids = this.#endPorts().map(({ lid }) => lid);
     this.#before = this.#describe();
   }
 
@@ -69,7 +69,7 @@ export class DatagramFuzz {
     this.#checkManager();
   }
 
-  get #endPorts() {
+  #endPorts() {
     return [...this.fabric.switches, ...this.fabric.adapters].flatMap(({ endPorts }) => [...endPorts]);
   }
 
@@ -90,7 +90,7 @@ export class DatagramFuzz {
 
   /** The settings of the manager: addresses, keys, routes. */
   #describe(): string {
-    const ports = this.#endPorts.map(
+    const ports = this.#endPorts().map(
       ({ lid, lmc, smLid, pkeys, subnet }) => `${lid} ${lmc} ${smLid} ${pkeys.join()} ${subnet.mKey.join()}`,
     );
     const routes = this.fabric.switches.map(({ switchTables: { linear, linearTop } }) =>

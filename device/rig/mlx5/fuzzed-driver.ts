@@ -32,7 +32,7 @@ export class FuzzedDriver extends Mlx5Driver {
   }
 
   override command(opcode: number, command: Mlx5Command = {}): Mlx5Answer {
-    const before = this.#objects;
+    const before = this.#objects();
     const answer = super.command(opcode, command);
     const { delivery, status } = answer;
     const what = `command 0x${opcode.toString(16)}, delivery ${delivery}, status ${status}`;
@@ -42,12 +42,12 @@ export class FuzzedDriver extends Mlx5Driver {
     else if (status === CommandStatus.OK) this.executed++;
     else {
       this.refused++;
-      if (this.#objects !== before) throw new Error(`${what}: it was refused, and objects are ${this.#objects}`);
+      if (this.#objects() !== before) throw new Error(`${what}: it was refused, and objects are ${this.#objects()}`);
     }
     return answer;
   }
 
-  get #objects(): string {
+  #objects(): string {
     return JSON.stringify(this.device.hca.objectCounts);
   }
 }

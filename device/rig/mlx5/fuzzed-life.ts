@@ -84,7 +84,7 @@ export class FuzzedLife {
         return this.actAsProcess();
       default:
         if (!random.oneIn(8)) this.#driver.spoil = (parts) => this.#spoil(random.pick(parts));
-        this.#attempt(random.pick(this.#commands));
+        this.#attempt(random.pick(this.#commands()));
         this.#driver.spoil = undefined;
     }
   }
@@ -100,7 +100,7 @@ export class FuzzedLife {
   }
 
   /** Commands that are valid before they are changed, except for the last kind. */
-  get #commands(): readonly (() => unknown)[] {
+  #commands(): readonly (() => unknown)[] {
     const random = this.#random;
     const driver = this.#driver;
     const { process, ends, pool, xrcQueue, xrcd, xrcCq, window, memory } = this.#objects;

@@ -133,12 +133,12 @@ export class HostileEnd {
 
   /** Blocks of its send queue that the device knows. */
   get posted(): number {
-    return this.#device.hca.queuePairs.get(this.#qp.number)?.sends?.posted ?? 0;
+    return this.#device().hca.queuePairs.get(this.#qp.number)?.sends?.posted ?? 0;
   }
 
   get hasFailed(): boolean {
     const { cq } = this.#qp.setup;
-    return this.#device.hca.completionQueues.get(cq.number)?.context.status !== QueueStatus.OK;
+    return this.#device().hca.completionQueues.get(cq.number)?.context.status !== QueueStatus.OK;
   }
 
   /**
@@ -147,7 +147,7 @@ export class HostileEnd {
   take(): { good: number; errors: number } {
     const { cq } = this.#qp.setup;
     // A fuzzed driver may have lost the CQ, or have another one with that number.
-    const count = Math.max(cq.consumed, this.#device.hca.completionQueues.get(cq.number)?.producerCount ?? 0);
+    const count = Math.max(cq.consumed, this.#device().hca.completionQueues.get(cq.number)?.producerCount ?? 0);
     let errors = 0;
     const taken = count - cq.consumed;
     for (; cq.consumed < count; cq.consumed++) {
@@ -183,7 +183,7 @@ export class HostileEnd {
     if (this.kind !== 'target') process.give(CommandOpcode.DESTROY_CQ, this.#qp.setup.cq.number);
   }
 
-  get #device() {
+  #device() {
     return this.objects.process.fixture.driver.device;
   }
 

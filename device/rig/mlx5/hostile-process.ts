@@ -53,7 +53,7 @@ export class Mlx5HostileProcess implements HostileProcess {
     this.#victims = victims;
     const drawEntries = (): number => random.between(2, 6);
     this.objects = fixtures.map((fixture) => new HostileObjects(fixture, copies, drawEntries));
-    const ends = this.#ends;
+    const ends = this.#ends();
     this.#values = this.objects.map(({ memory, window, ends: own }) => {
       const known = { memory, keys: [window], victims: victims.numbers };
       const { keys: victimKeys, regions: victimMemory } = victims;
@@ -102,7 +102,7 @@ export class Mlx5HostileProcess implements HostileProcess {
 
   recover(): void {
     const random = this.#random;
-    for (const end of this.#ends) {
+    for (const end of this.#ends()) {
       const { good, errors } = end.take();
       this.good += good;
       this.errors += errors;
@@ -125,7 +125,7 @@ export class Mlx5HostileProcess implements HostileProcess {
     for (const { process, memory } of this.objects) yield process.bytes(memory);
   }
 
-  get #ends(): readonly HostileEnd[] {
+  #ends(): readonly HostileEnd[] {
     return this.objects.flatMap(({ ends }) => ends);
   }
 
@@ -135,8 +135,8 @@ export class Mlx5HostileProcess implements HostileProcess {
   #connect(end: HostileEnd): void {
     const random = this.#random;
     const wanted = { initiator: 'target', target: 'initiator', shared: 'rc', rc: 'rc', uc: 'uc', ud: 'ud' }[end.kind];
-    const ends = this.#ends.filter(({ kind }) => kind === wanted);
-    const peer = random.pick(random.oneIn(5) ? this.#ends : ends);
+    const ends = this.#ends().filter(({ kind }) => kind === wanted);
+    const peer = random.pick(random.oneIn(5) ? this.#ends() : ends);
     this.#restart(end, peer);
     if (peer !== end && !random.oneIn(5)) this.#restart(peer, end);
   }

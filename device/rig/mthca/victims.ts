@@ -38,19 +38,19 @@ class MthcaVictimEnd extends VictimEnd {
     this.#fixture = fixture;
     this.qp = qp;
     this.#shared = shared;
-    this.headBytes = this.#isDatagram ? GRH_SIZE : 0;
+    this.headBytes = this.#isDatagram() ? GRH_SIZE : 0;
   }
 
   get number(): number {
     return this.qp.number;
   }
 
-  get #isDatagram(): boolean {
+  #isDatagram(): boolean {
     return this.qp.setup.service === QpService.UD;
   }
 
   post(work: VictimWork, { number: qpn }: this): void {
-    this.qp.post({ ...work, ...(this.#isDatagram ? { to: { lid: PEER_LID, qpn, qkey: QKEY } } : {}) });
+    this.qp.post({ ...work, ...(this.#isDatagram() ? { to: { lid: PEER_LID, qpn, qkey: QKEY } } : {}) });
   }
 
   postReceive(piece: Piece): () => void {

@@ -71,10 +71,10 @@ export class Attacker {
 
   /** Faults that the device has counted for this function. */
   get faults(): number {
-    return this.#earlierFaults + this.#recentFaults;
+    return this.#earlierFaults + this.#recentFaults();
   }
 
-  get #recentFaults(): number {
+  #recentFaults(): number {
     return Object.values(FaultKind).reduce<number>((sum, kind) => sum + this.#tenant.read(CSR.FAULT_COUNT, kind), 0);
   }
 
@@ -97,7 +97,7 @@ export class Attacker {
   /** Starts again, with a reset, a driver, and QPs to misuse. */
   #begin(): void {
     const { machine, index } = this.#tenant;
-    this.#earlierFaults += this.#recentFaults;
+    this.#earlierFaults += this.#recentFaults();
     machine.reset(index, 'function');
     machine.step();
     machine.resume(index);

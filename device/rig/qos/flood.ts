@@ -69,7 +69,7 @@ export class Flood {
     this.request = request;
     this.#local = tenant.driver.allocator.allocate(request.size);
     this.#remote = tenant.driver.allocator.allocate(request.size + GRH_SIZE);
-    if (this.#traffic === 'datagram')
+    if (this.#traffic() === 'datagram')
       this.#handle = tenant.driver.addressHandles.add({ port: 1, dlid: tenant.lidOf(2), pd: tenant.pd });
     this.#senders = Array.from({ length: request.queuePairs }, () => this.#connect());
   }
@@ -77,7 +77,7 @@ export class Flood {
   /** Cost of a message by the adapter's tariff, bytes. The request of a READ is a packet too. */
   get messageCost(): number {
     const { size } = this.request;
-    const packets = packetCount(size, MTU_BYTES) + (this.#traffic === 'read' ? 1 : 0);
+    const packets = packetCount(size, MTU_BYTES) + (this.#traffic() === 'read' ? 1 : 0);
     return COMMAND_COST_BYTES + packets * PACKET_COST_BYTES + size;
   }
 
@@ -89,11 +89,11 @@ export class Flood {
     }
   }
 
-  get #traffic(): FloodTraffic {
+  #traffic(): FloodTraffic {
     return this.request.traffic ?? 'write';
   }
 
-  get #depthLog2(): number {
+  #depthLog2(): number {
     return this.request.depthLog2 ?? QUEUE_LOG2;
   }
 
@@ -101,11 +101,11 @@ export class Flood {
     const { posting, size } = this.request;
     const { qp } = sender;
     const by: PostBy = posting === 'collect' || (posting === 'mixed' && index % 2 === 0) ? 'collect' : 'slot';
-    const room = 2 ** this.#depthLog2 - (sender.posted - sender.completed);
+    const room = 2 ** this.#depthLog2() - (sender.posted - sender.completed);
     for (let count = room; count > 0; count--) {
       qp.post(
         {
-          opcode: OPCODES[this.#traffic],
+          opcode: OPCODES[this.#traffic()],
           sges: [{ address: this.#local, length: size, lkey: this.tenant.region.lkey }],
           ...this.#where(sender),
         },
@@ -117,8 +117,8 @@ export class Flood {
   }
 
   #where({ peer }: Sender) {
-    if (this.#traffic === 'datagram') return { remoteQpn: peer.qpn, qkey: QKEY, addressHandle: this.#handle };
-    if (this.#traffic === 'send') return {};
+    if (this.#traffic() === 'datagram') return { remoteQpn: peer.qpn, qkey: QKEY, addressHandle: this.#handle };
+    if (this.#traffic() === 'send') return {};
     return { remote: { address: this.#remote, rkey: this.tenant.region.rkey } };
   }
 
@@ -147,7 +147,7 @@ export class Flood {
   #connect(): Sender {
     const { tenant } = this;
     const [qp, peer] = [this.#create(), this.#create()] as const;
-    if (this.#traffic === 'datagram') {
+    if (this.#traffic() === 'datagram') {
       qp.start({ port: 1, qkey: QKEY });
       peer.start({ port: 2, qkey: QKEY });
     } else {
@@ -155,7 +155,7 @@ export class Flood {
       qp.connect({ port: 1, dlid: tenant.lidOf(2), remoteQpn: peer.qpn, ...common });
       peer.connect({ port: 2, dlid: tenant.lidOf(1), remoteQpn: qp.qpn, ...common });
     }
-    if (OPCODES[this.#traffic] === SendOpcode.SEND) this.#postReceives(peer, 2 ** this.#depthLog2);
+    if (OPCODES[this.#traffic()] === SendOpcode.SEND) this.#postReceives(peer, 2 ** this.#depthLog2());
     return { qp, peer, posted: 0, completed: 0 };
   }
 
@@ -163,13 +163,13 @@ export class Flood {
     const { driver, pd } = this.tenant;
     return driver.createQueuePair({
       pd,
-      sendCq: driver.createCompletionQueue({ entriesLog2: this.#depthLog2 + 1 }),
-      receiveCq: driver.createCompletionQueue({ entriesLog2: this.#depthLog2 + 1 }),
-      sendEntriesLog2: this.#depthLog2,
-      receiveEntriesLog2: this.#depthLog2,
+      sendCq: driver.createCompletionQueue({ entriesLog2: this.#depthLog2() + 1 }),
+      receiveCq: driver.createCompletionQueue({ entriesLog2: this.#depthLog2() + 1 }),
+      sendEntriesLog2: this.#depthLog2(),
+      receiveEntriesLog2: this.#depthLog2(),
       strideLog2: 6,
       qosLevel: this.request.qosLevel ?? 0,
-      creation: { serviceType: this.#traffic === 'datagram' ? ServiceType.UD : ServiceType.RC },
+      creation: { serviceType: this.#traffic() === 'datagram' ? ServiceType.UD : ServiceType.RC },
     });
   }
 }

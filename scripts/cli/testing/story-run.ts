@@ -82,7 +82,7 @@ export class StoryRun {
     machine.device.tables.queuePairs.forEach((qp) => void this.#observer.observe(qp, SETTINGS));
     this.#observer.startTimeline();
     this.#log = new ModelLog(this.#fixture);
-    this.#log.watchQueues([...new Set(this.#queuePairs.flatMap(({ parts }) => [parts.sendCq, parts.receiveCq]))]);
+    this.#log.watchQueues([...new Set(this.#queuePairs().flatMap(({ parts }) => [parts.sendCq, parts.receiveCq]))]);
   }
 
   /** Runs, and describes what is wrong with the stories. */
@@ -93,7 +93,7 @@ export class StoryRun {
     }
     this.#fixture.host.masked.fill(0);
     for (let round = 0; round < 20; round++) {
-      for (const qp of this.#queuePairs) this.#receive(qp);
+      for (const qp of this.#queuePairs()) this.#receive(qp);
       this.#advance(10_000);
       serveFaults([this.#pager]);
     }
@@ -105,32 +105,32 @@ export class StoryRun {
 
   /** Packets in flight are neither lost nor received, and a story ends at a reset. */
   #becomeQuiet(): void {
-    for (let waits = 0; !this.#isQuiet && waits < QUIET_WAITS; waits++) this.#advance(100);
+    for (let waits = 0; !this.#isQuiet() && waits < QUIET_WAITS; waits++) this.#advance(100);
   }
 
   /** Nothing waits for the wire, or is on it. */
-  get #isQuiet(): boolean {
+  #isQuiet(): boolean {
     const { ports } = this.#fixture.machine.device;
     return ports.every(
       ({ transmitQueues, link }) => transmitQueues.count === 0 && link?.nextNs === Number.POSITIVE_INFINITY,
     );
   }
 
-  get #queuePairs(): DriverQueuePair[] {
+  #queuePairs(): DriverQueuePair[] {
     return [...this.#connections.flatMap(({ a, b }) => [a, b]), this.#datagrams.sender, this.#datagrams.receiver];
   }
 
   #advance(ns: number): void {
     this.#fixture.machine.clock.advance(ns);
     this.#fixture.settle();
-    for (const { parts } of this.#queuePairs)
+    for (const { parts } of this.#queuePairs())
       for (const cq of [parts.sendCq, parts.receiveCq]) if (this.#random.below(3) > 0) cq.drain();
   }
 
   #operate(): void {
     const below = (limit: number): number => this.#random.below(limit);
     const connection = this.#connections[below(this.#connections.length)] as Connected;
-    const qp = this.#queuePairs[below(this.#queuePairs.length)] as DriverQueuePair;
+    const qp = this.#queuePairs()[below(this.#queuePairs().length)] as DriverQueuePair;
     const operations = [
       () => this.#send(connection),
       () => this.#send(connection),

@@ -98,20 +98,20 @@ class ReplayingProcess {
         told = part;
         tell({ kind: 'progress', steps: step, part });
       }
-      if (part * this.#last >= this.#nextPlace && step - this.#lastStep >= this.#call.apart) this.#keep();
+      if (part * this.#last() >= this.#nextPlace && step - this.#lastStep >= this.#call.apart) this.#keep();
     }
     return this.#serveEnd();
   }
 
   /** The place of the end. */
-  get #last(): number {
+  #last(): number {
     return this.#call.checkpoints - 1;
   }
 
   /** Leaves a copy at the next place, if one is free. */
   #keep(): void {
     const place = this.#nextPlace;
-    if (place >= this.#last) return;
+    if (place >= this.#last()) return;
     this.#nextPlace = place + this.#stride;
     this.#lastStep = this.#session.step;
     this.#boundMemory();
@@ -126,7 +126,7 @@ class ReplayingProcess {
   /** This process is the checkpoint at the end. */
   #serveEnd(): number {
     const { step, trouble } = this.#session;
-    const place = this.#last;
+    const place = this.#last();
     tell({ kind: 'checkpoint', place, step });
     tell({ kind: 'ended', steps: step, ...(trouble !== undefined && { trouble }) });
     this.#closeOthers(place);

@@ -89,15 +89,15 @@ export class SubnetManager {
 
   /** True when the subnet is configured and nothing is left to do for now. */
   get isSettled(): boolean {
-    return this.#isAtRest && !this.#isDue(this.#clock.now());
+    return this.#isAtRest() && !this.#isDue(this.#clock.now());
   }
 
   /** As `isSettled`, at a time that the caller knows: a recording has each reading of the clock. */
   isSettledAt(nowNs: number): boolean {
-    return this.#isAtRest && !this.#isDue(nowNs);
+    return this.#isAtRest() && !this.#isDue(nowNs);
   }
 
-  get #isAtRest(): boolean {
+  #isAtRest(): boolean {
     const { stateMachine } = this;
     if (this.#isBusy || this.#inbox.length > 0) return false;
     return stateMachine.state === SmState.STANDBY || (this.isMaster && !stateMachine.isNew);
@@ -209,16 +209,16 @@ export class SubnetManager {
   #dueNs(): number {
     const { state } = this.stateMachine;
     if (state === SmState.NOT_ACTIVE) return Infinity;
-    return this.#hasJob ? 0 : this.sweeper.dueNs;
+    return this.#hasJob() ? 0 : this.sweeper.dueNs;
   }
 
-  get #hasJob(): boolean {
+  #hasJob(): boolean {
     return this.isMaster && !this.stateMachine.isNew && this.administration.hasJob;
   }
 
   #schedule(now: number): void {
     if (this.#isBusy || this.#dueNs() > now) return;
-    const request = this.#hasJob ? this.administration.nextJob() : undefined;
+    const request = this.#hasJob() ? this.administration.nextJob() : undefined;
     this.#isBusy = true;
     this.client.start(request ?? this.sweeper.next(now), () => {
       this.#isBusy = false;

@@ -103,12 +103,12 @@ export class ConnectedTransport {
    */
   run(limit: number): number {
     let done = 0;
-    let idleTurns = this.#waiting;
+    let idleTurns = this.#waiting();
     while (done < limit && idleTurns > 0) {
       const work = this.answers.serve() + this.requester.serve();
       done += work;
       // A QP that waits for its port or its peer says nothing about the QPs behind it.
-      idleTurns = work > 0 ? this.#waiting : idleTurns - 1;
+      idleTurns = work > 0 ? this.#waiting() : idleTurns - 1;
     }
     return done;
   }
@@ -210,7 +210,7 @@ export class ConnectedTransport {
     responderOf(qp)?.clear();
   }
 
-  get #waiting(): number {
+  #waiting(): number {
     return Math.max(this.answers.waiting, this.requester.waiting);
   }
 

@@ -107,7 +107,7 @@ export class EventQueue implements FaultSubject {
       this.lost++;
       return false;
     }
-    if (this.#isFull) return this.#fail(QueueStatus.OVERFLOW, FaultKind.EQ_OVERRUN);
+    if (this.#isFull()) return this.#fail(QueueStatus.OVERFLOW, FaultKind.EQ_OVERRUN);
     const view = this.#view;
     setEqeType(view, 0, type);
     setEqeSubType(view, 0, subType);
@@ -128,7 +128,7 @@ export class EventQueue implements FaultSubject {
    */
   postCompletion(source: CompletionSource, cause: EventCause): boolean {
     if (this.status !== QueueStatus.OK) return false;
-    if (this.#isFull || this.#holds(source.eventIndex)) {
+    if (this.#isFull() || this.#holds(source.eventIndex)) {
       this.#waiting.add(source);
       return true;
     }
@@ -163,7 +163,7 @@ export class EventQueue implements FaultSubject {
     if (this.pendingEntries > 0) this.#fire();
   }
 
-  get #isFull(): boolean {
+  #isFull(): boolean {
     return this.pendingEntries >= this.entries && !this.plan.mayOverrun;
   }
 
@@ -177,7 +177,7 @@ export class EventQueue implements FaultSubject {
   /** Posts the events that may stand in the ring now, the longest waiting first. */
   #postWaiting(): void {
     for (const source of this.#waiting) {
-      if (this.#isFull) return;
+      if (this.#isFull()) return;
       if (this.#holds(source.eventIndex)) continue;
       this.#waiting.delete(source);
       this.postCompletion(source, EventCause.TAKING);

@@ -149,7 +149,7 @@ export class MthcaCompletionQueue implements FaultSubject, CompletionSource {
   /** True when the entries that software has not taken fit another size. */
   fits(logEntries: number): boolean {
     this.#readConsumer();
-    return this.#pending <= 2 ** logEntries;
+    return this.#pending() <= 2 ** logEntries;
   }
 
   /** Moves to another buffer; software copies the entries that it has not taken. */
@@ -159,15 +159,15 @@ export class MthcaCompletionQueue implements FaultSubject, CompletionSource {
     this.#mask = this.#entries - 1;
   }
 
-  get #pending(): number {
+  #pending(): number {
     return (this.context.producerIndex - this.context.consumerIndex) >>> 0;
   }
 
   /** The record is read only when the known index makes the queue look full. */
   #isFull(): boolean {
-    if (this.#pending < this.#entries) return false;
+    if (this.#pending() < this.#entries) return false;
     this.#readConsumer();
-    return this.#pending >= this.#entries;
+    return this.#pending() >= this.#entries;
   }
 
   /** An index that software cannot have reached is ignored. */

@@ -179,7 +179,7 @@ export class Mlx5DriverQueuePair {
     this.command(CommandOpcode.QP_2RST);
     this.#blocks = 0;
     this.#received = 0;
-    this.#recordView.setBigUint64(0, 0n);
+    this.#recordView().setBigUint64(0, 0n);
   }
 
   query(): Qpc {
@@ -195,7 +195,7 @@ export class Mlx5DriverQueuePair {
     const at = this.queue + (this.#received % ENTRIES) * RECEIVE_BYTES;
     writeReceive(this.#driver.memory.view(at, RECEIVE_BYTES), 0, RECEIVE_BYTES, pieces);
     this.#received = (this.#received + 1) & COUNTER_MASK;
-    setDoorbellRecordReceiveCounter(this.#recordView, 0, this.#received);
+    setDoorbellRecordReceiveCounter(this.#recordView(), 0, this.#received);
   }
 
   /** Posts requests and rings the doorbell; returns the block at which each begins. */
@@ -220,7 +220,7 @@ export class Mlx5DriverQueuePair {
 
   /** Writes the counter of posted blocks, or another one, into the record, and rings. */
   ring(counter = this.#blocks, uar = this.setup.uar): void {
-    setDoorbellRecordSendCounter(this.#recordView, 0, counter);
+    setDoorbellRecordSendCounter(this.#recordView(), 0, counter);
     const qpn = swapBytes((this.number << 8) >>> 0);
     this.#driver.port.writeRegister(uar * UAR_PAGE_BYTES + DOORBELL_OFFSET, 2 * DWORD_BYTES, 0, qpn);
   }
@@ -235,7 +235,7 @@ export class Mlx5DriverQueuePair {
     return this.#blocks;
   }
 
-  get #recordView(): DataView {
+  #recordView(): DataView {
     return this.#driver.memory.view(this.record, RECORD_BYTES);
   }
 
