@@ -4,6 +4,7 @@
  * 13): the order of lanes, full ports, and the claim of a lane that needs two shared credits.
  */
 import t from 'tap';
+import { Random } from '../../random.ts';
 import { LaneLoad } from '../../rig/fixtures/lane-load.ts';
 import { CreditSource } from '../collect/credit-hold.ts';
 import { CreditAccounts } from './credit-accounts.ts';
@@ -91,6 +92,40 @@ t.test('a lane alone has one turn after the other, and goes on with the rest whe
   t.same(fixture.launch(5), [0, 0, 1, 1, 0]);
 });
 
+t.test('a lone lane has the turns that it has beside a lane that can never launch', async (t) => {
+  for (let seed = 0; seed < 40; seed++) {
+    const random = new Random(seed);
+    const credits: Credits[] = [
+      [3, 2, false, false],
+      [2, 3, false, false],
+    ];
+    const lone = new Fixture({ weights: [3, 2], credits });
+    const watched = new Fixture({ weights: [3, 2, 1], credits: [...credits, [0, 0, false, false]] });
+    const both = [lone, watched];
+    const working = [true, true];
+    const ends: (() => void)[] = [];
+    for (let step = 0; step < 300; step++) {
+      const lane = random.below(2);
+      if (random.below(10) < 3) {
+        for (const { arbitrator } of both) {
+          if (working[lane]) arbitrator.removeWork(lane);
+          else arbitrator.addWork(lane);
+        }
+        working[lane] = !working[lane];
+      }
+      if (random.below(10) < 4) ends.shift()?.();
+      const [chosen, expected] = both.map(({ arbitrator }) => arbitrator.select());
+      if (chosen !== expected) return t.equal(chosen, expected, `seed ${seed}, step ${step}`);
+      if (chosen < 0) continue;
+      const ended = both.map((fixture) => fixture.begin(chosen));
+      ends.push(() => {
+        for (const end of ended) end();
+      });
+    }
+  }
+  t.pass();
+});
+
 t.test('each owner continues its own turn behind the turns of others', async (t) => {
   const fixture = new Fixture({ weights: [2, 2, 4], owners: [0, 0, 1] });
   const lanes = fixture.launch(16);
@@ -163,6 +198,30 @@ t.test('shared credits are kept for a lane that two rounds passed over', async (
   t.equal(arbitrator.select(), 0);
   fixture.begin(0)();
   t.not(arbitrator.select(), 0, 'the claim is served once');
+});
+
+t.test('a lane whose list was empty while another one launched alone has not been passed over', async (t) => {
+  const fixture = new Fixture({
+    weights: [1, 1, 1],
+    shared: 1,
+    credits: [
+      [0, 0, true, true],
+      [0, 9, true, false],
+      [9, 0, false, true],
+    ],
+  });
+  const { arbitrator } = fixture;
+  const ends = [fixture.begin(1)];
+  t.equal(arbitrator.select(), 2);
+  ends.push(fixture.begin(2));
+  for (const end of ends) end();
+  for (const lane of [0, 2]) arbitrator.removeWork(lane);
+  t.equal(arbitrator.select(), 1);
+  fixture.begin(1);
+  for (const lane of [0, 2]) arbitrator.addWork(lane);
+  t.equal(arbitrator.select(), 2);
+  fixture.begin(2)();
+  t.equal(arbitrator.select(), 2, 'no credit is kept for lane 0');
 });
 
 t.test('a claim lasts until it is served, whatever other lanes launch', async (t) => {
@@ -250,7 +309,7 @@ t.test('hazard 19: credits that lanes hold beyond their number count until they 
   t.notOk(credits.has(2), 'all four are held');
   credits.give(0, 0, CreditSource.PRIVATE);
   t.ok(credits.has(2));
-  t.same([credits.used, credits.functionUsed[0], credits.functionSharedUsed[0], credits.sharedUsed], [3, 3, 1, 1]);
+  t.same([credits.used, credits.functions[0].used, credits.functions[0].sharedUsed, credits.sharedUsed], [3, 3, 1, 1]);
 });
 
 t.test('each lane has a private credit at power-on where there are more credits than lanes', async (t) => {
@@ -261,7 +320,7 @@ t.test('each lane has a private credit at power-on where there are more credits 
     [32, 2],
   ]) {
     const { execution } = new LaneLoad({ laneCount: 8, executionCredits }).lanes;
-    t.equal(execution.private[7], wanted, `${executionCredits} credits`);
+    t.equal(execution.lanes[7].private, wanted, `${executionCredits} credits`);
   }
 });
 
