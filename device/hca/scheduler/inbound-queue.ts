@@ -16,8 +16,8 @@ import type { QueuePair } from '../queues/queue-pair.ts';
 export const Inbound = { NONE: 0, POSTED: 1, LINK_CHECK: 2, RECORD: 3, COMMAND: 4, OVERFLOW_ENTRY: 5 } as const;
 export type Inbound = (typeof Inbound)[keyof typeof Inbound];
 
-/** A read whose completion has not arrived. */
-class Flight {
+/** An arrival, or a read whose completion has not arrived. */
+class InboundEntry {
   kind: Inbound = Inbound.NONE;
   queuePair: QueuePair | undefined = undefined;
   sequence = 0;
@@ -34,26 +34,21 @@ export class InboundQueue {
   taken = 0;
   readonly #timing: DmaTiming;
   readonly #postedLimit: number;
-  readonly #kinds: Uint8Array;
-  readonly #sequences: Uint16Array;
-  readonly #queuePairs: (QueuePair | undefined)[];
-  readonly #buffers: (PhysicalCollectBuffer | undefined)[];
+  /** Arrivals, as a ring. */
+  readonly #entries: readonly InboundEntry[];
   #head = 0;
   /** Reads in flight, and what each of them is. */
   readonly #arrivals: ArrivalRing;
-  readonly #flights: readonly Flight[];
+  readonly #flights: readonly InboundEntry[];
 
   constructor(postedLimit: number, readsLimit: number, timing: DmaTiming) {
     const capacity = postedLimit + readsLimit;
     this.#timing = timing;
     this.#arrivals = new ArrivalRing(readsLimit, timing);
-    this.#flights = Array.from({ length: readsLimit }, () => new Flight());
+    this.#flights = Array.from({ length: readsLimit }, () => new InboundEntry());
     this.readsLimit = readsLimit;
     this.#postedLimit = postedLimit;
-    this.#kinds = new Uint8Array(capacity);
-    this.#sequences = new Uint16Array(capacity);
-    this.#queuePairs = new Array<QueuePair | undefined>(capacity).fill(undefined);
-    this.#buffers = new Array<PhysicalCollectBuffer | undefined>(capacity).fill(undefined);
+    this.#entries = Array.from({ length: capacity }, () => new InboundEntry());
   }
 
   /** Number of entries that arrived since power-on. */
@@ -87,7 +82,7 @@ export class InboundQueue {
 
   /** Kind of the head; NONE when the queue is empty. */
   get kind(): Inbound {
-    return this.length === 0 ? Inbound.NONE : (this.#kinds[this.#head] as Inbound);
+    return this.length === 0 ? Inbound.NONE : this.#entries[this.#head].kind;
   }
 
   /**
@@ -95,15 +90,15 @@ export class InboundQueue {
    * entry names it.
    */
   get queuePair(): QueuePair | undefined {
-    return this.#queuePairs[this.#head];
+    return this.#entries[this.#head].queuePair;
   }
 
   get sequence(): number {
-    return this.#sequences[this.#head];
+    return this.#entries[this.#head].sequence;
   }
 
   get buffer(): PhysicalCollectBuffer | undefined {
-    return this.#buffers[this.#head];
+    return this.#entries[this.#head].buffer;
   }
 
   /** A doorbell arrives. The caller has checked `takesPosted`. */
@@ -140,15 +135,15 @@ export class InboundQueue {
 
   /** Removes the head, which must exist. */
   pop(): void {
-    const qp = this.#queuePairs[this.#head];
-    if (this.#kinds[this.#head] === Inbound.POSTED) this.posted--;
+    const entry = this.#entries[this.#head];
+    if (entry.kind === Inbound.POSTED) this.posted--;
     else {
       this.reads--;
-      if (qp !== undefined) qp.busReads--;
+      if (entry.queuePair !== undefined) entry.queuePair.busReads--;
     }
-    this.#queuePairs[this.#head] = undefined;
-    this.#buffers[this.#head] = undefined;
-    this.#head = this.#head + 1 === this.#kinds.length ? 0 : this.#head + 1;
+    entry.queuePair = undefined;
+    entry.buffer = undefined;
+    this.#head = this.#head + 1 === this.#entries.length ? 0 : this.#head + 1;
     this.taken++;
   }
 
@@ -175,17 +170,18 @@ export class InboundQueue {
   /** Shows all entries, the oldest first. For `vuhca show`. */
   forEach(see: (kind: Inbound, qp: QueuePair | undefined, sequence: number, pcb: number | undefined) => void): void {
     for (let place = 0; place < this.length; place++) {
-      const at = (this.#head + place) % this.#kinds.length;
-      see(this.#kinds[at] as Inbound, this.#queuePairs[at], this.#sequences[at], this.#buffers[at]?.index);
+      const { kind, queuePair, sequence, buffer } = this.#entries[(this.#head + place) % this.#entries.length];
+      see(kind, queuePair, sequence, buffer?.index);
     }
   }
 
   #push(kind: Inbound, qp: QueuePair | undefined, sequence: number, buffer: PhysicalCollectBuffer | undefined): void {
     let at = this.#head + this.length;
-    if (at >= this.#kinds.length) at -= this.#kinds.length;
-    this.#kinds[at] = kind;
-    this.#sequences[at] = sequence;
-    this.#queuePairs[at] = qp;
-    this.#buffers[at] = buffer;
+    if (at >= this.#entries.length) at -= this.#entries.length;
+    const entry = this.#entries[at];
+    entry.kind = kind;
+    entry.sequence = sequence;
+    entry.queuePair = qp;
+    entry.buffer = buffer;
   }
 }
