@@ -158,6 +158,31 @@ t.test('a reliable message ends with its acknowledgement, an unreliable one with
   }
 });
 
+t.test('messages that one acknowledgement completes end at one time', async (t) => {
+  const bench = new Bench();
+  const records = [1, 2, 3, 4].map((sequence) => bench.launch({ sequence }));
+  bench.trace.pause();
+  bench.send(records[0], 0);
+  bench.trace.resume();
+  for (const record of records.slice(1)) bench.send(record, 0);
+  bench.nowNs = 50;
+  bench.end(records[0]);
+  for (const record of records.slice(1, 3)) {
+    bench.trace.endRecord(REQUESTER, record, SUCCESS, FaultKind.NONE, true);
+    bench.nowNs += 10;
+  }
+  bench.end(records[3]);
+  t.match(
+    bench.blocks.map(({ sequence, endTime }) => [sequence, endTime]),
+    [
+      [2, 50],
+      [3, 50],
+      [4, 70],
+    ],
+    'the first one has no block',
+  );
+});
+
 t.test('a message whose first packet was sent in a pause has no block, also behind the pause', async (t) => {
   const bench = new Bench();
   const paused = bench.launch();

@@ -137,11 +137,18 @@ export class QueuePairTrace {
 
   /**
    * The record completed or was flushed. Without a sent packet its block has no PSNs and no MSN.
+   * `withLast`: at the same time as the record before, by one acknowledgement.
    */
-  endRecord(state: TracedRequester, record: TracedCommand, status: CompletionStatus, fault: FaultKind): void {
+  endRecord(
+    state: TracedRequester,
+    record: TracedCommand,
+    status: CompletionStatus,
+    fault: FaultKind,
+    withLast = false,
+  ): void {
     if (record.traceBlock === NO_BLOCK && !this.stopped)
       this.#describe(state, record, this.ring.open(record.launchedNs), NO_MESSAGE);
-    this.#end(record.traceBlock, status, fault, this.qp.serviceType === UC);
+    this.#end(record.traceBlock, status, fault, this.qp.serviceType === UC, withLast);
   }
 
   /**
@@ -294,9 +301,13 @@ export class QueuePairTrace {
     ring.keep(at, done, from, lrhOffset, payloadOffset - lrhOffset, payloadLengthBytes);
   }
 
-  /** `withPacket`: the message ended with its last packet, not now. */
-  #end(index: number, status: CompletionStatus, fault: FaultKind, withPacket = false): void {
+  /**
+   * `withPacket`: the message ended with its last packet, not now. `withLast`: it ends at the same
+   * time as the one before.
+   */
+  #end(index: number, status: CompletionStatus, fault: FaultKind, withPacket = false, withLast = false): void {
     const { ring } = this;
+    if (!withLast) ring.beginEnd();
     if (ring.has(index)) {
       if (withPacket) ring.endWithPacket(index, status, fault);
       else ring.end(index, status, fault);

@@ -47,6 +47,7 @@ t.test('rings of every size, from 1 block to the maximum, work before and after 
         const index = ring.open(ring.head * 10);
         ring.words[ring.slotOf(index) + Field.FIRST_PSN] = index;
         clock.advance(index * 10 + 5 - clock.now());
+        ring.beginEnd();
         ring.end(index, CompletionStatus.SUCCESS, 0);
       }
       t.same([ring.tail, ring.lost], [tail, tail], `${blocks} blocks, ${total} begun`);

@@ -87,6 +87,8 @@ export class TraceRing {
   /** Blocks overwritten before they were read. */
   lost = 0;
   #read = 0;
+  /** End of the messages since `beginEnd`: a reading of the clock costs a tenth of a message. */
+  #endNs = Number.NaN;
   readonly #clock: TraceClock;
   readonly #mask: number;
   readonly #slotWords: number;
@@ -223,11 +225,17 @@ export class TraceRing {
     this.#copy(target, nowNs - times[time + BEGIN], source, offset, headers, length);
   }
 
+  /** Messages that end before the next call end at the same time, by one acknowledgement. */
+  beginEnd(): void {
+    this.#endNs = Number.NaN;
+  }
+
   /** The message ends now. */
   end(index: number, status: number, fault: number): void {
     const { words } = this;
     const at = this.slotOf(index);
-    this.#times[(at >>> 1) + END] = this.#clock.now();
+    if (Number.isNaN(this.#endNs)) this.#endNs = this.#clock.now();
+    this.#times[(at >>> 1) + END] = this.#endNs;
     words[at + COMPLETE] = 1;
     words[at + STATUS] = status;
     words[at + FAULT] = fault;

@@ -10,6 +10,7 @@ import { CompletionStatus, FaultKind, QpState } from '../../../../protocol/layou
 import type { TransmitVirtualLanes } from '../../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 import { FailureCause, UNKNOWN } from '../../queues/queue-pair-failure.ts';
+import type { QueuePairTrace } from '../../trace/queue-pair-trace.ts';
 import { postSendCompletion } from '../completions.ts';
 import { sendStatus } from '../fault-status.ts';
 import { RECORDS_PER_QUEUE_PAIR, type RequesterState } from '../state/requester-state.ts';
@@ -63,12 +64,16 @@ export class SendRecordLife implements RecordEndings {
   completeDone(state: RequesterState): void {
     const { qp } = state;
     const before = state.recordCount;
+    let ended: QueuePairTrace | undefined;
     while (state.oldest?.done) {
       const record = state.oldest;
       if (record.fault !== FaultKind.NONE)
         return this.failOldest(state, sendStatus(record.fault, record.opcode), record.fault);
       state.shift();
-      record.trace?.endRecord(state, record, CompletionStatus.SUCCESS, FaultKind.NONE);
+      const { trace } = record;
+      if (trace !== undefined)
+        trace.endRecord(state, record, CompletionStatus.SUCCESS, FaultKind.NONE, trace === ended);
+      ended = trace;
       if (record.signaled || qp.signalAll)
         postSendCompletion(
           qp,
