@@ -21,6 +21,7 @@ import {
   OpcodeFlag,
   opcodeFlags,
   opcodeHeaderBytes,
+  rareHeaders,
   rdethDistance,
   rethDistance,
   xrcethDistance,
@@ -59,6 +60,8 @@ export interface ParsedPacket extends Lrh, Bth {
   atomicAckEthOffset: number;
   immDtOffset: number;
   iethOffset: number;
+  /** True when one of the offsets of rare headers is not -1. */
+  hasRareHeader: boolean;
   payloadOffset: number;
   /** Payload bytes without pad bytes. */
   payloadLengthBytes: number;
@@ -86,6 +89,7 @@ export function newParsedPacket(): ParsedPacket {
     atomicAckEthOffset: -1,
     immDtOffset: -1,
     iethOffset: -1,
+    hasRareHeader: false,
     payloadOffset: -1,
     payloadLengthBytes: 0,
     icrcOffset: -1,
@@ -190,14 +194,18 @@ function parseTransport(view: DataView, into: ParsedPacket): number {
   return PacketError.NONE;
 }
 
+/** Most packets have at most a DETH, a RETH or an AETH; offsets of others stay at -1 then. */
 function locateExtensions(bth: number, opcode: number, into: ParsedPacket): void {
+  into.dethOffset = place(bth, dethDistance[opcode]);
+  into.rethOffset = place(bth, rethDistance[opcode]);
+  into.aethOffset = place(bth, aethDistance[opcode]);
+  const hasRareHeader = rareHeaders[opcode] !== 0;
+  if (!hasRareHeader && !into.hasRareHeader) return;
+  into.hasRareHeader = hasRareHeader;
   into.rdethOffset = place(bth, rdethDistance[opcode]);
   into.xrcethOffset = place(bth, xrcethDistance[opcode]);
-  into.dethOffset = place(bth, dethDistance[opcode]);
   into.fethOffset = place(bth, fethDistance[opcode]);
-  into.rethOffset = place(bth, rethDistance[opcode]);
   into.atomicEthOffset = place(bth, atomicEthDistance[opcode]);
-  into.aethOffset = place(bth, aethDistance[opcode]);
   into.atomicAckEthOffset = place(bth, atomicAckEthDistance[opcode]);
   into.immDtOffset = place(bth, immDtDistance[opcode]);
   into.iethOffset = place(bth, iethDistance[opcode]);
