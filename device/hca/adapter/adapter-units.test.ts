@@ -99,7 +99,7 @@ t.test('busy: a command in a dedicated buffer while it is read', async (t) => {
   pair.sender.post(NOP, 'slot');
   pair.sender.ring(0, 'register');
   fixture.machine.runUntil(() => schedulerBuffers.getInUse(FUNCTION, 0) > 0, 'the read');
-  t.equal(lanes.completion.functionUsed[FUNCTION], 0);
+  t.equal(lanes.completion.functions[FUNCTION].used, 0);
   checkBusy(t, bench, () => pair.sender.parts.sendCq.ready && !units.isBusy(FUNCTION));
 });
 

@@ -144,7 +144,7 @@ export class AdapterUnits implements ShareUnits {
 
   isBusy(functionNumber: number): boolean {
     const { collectBuffers, schedulerBuffers, lanes } = this.#adapter;
-    if (lanes.completion.functionUsed[functionNumber] > 0) return true;
+    if (lanes.completion.functions[functionNumber].used > 0) return true;
     for (let level = 0; level < QOS_LEVELS; level++)
       if (collectBuffers.getInUse(functionNumber, level) + schedulerBuffers.getInUse(functionNumber, level) > 0)
         return true;
@@ -179,11 +179,11 @@ export class AdapterUnits implements ShareUnits {
 
   #readLane(lane: number): LaneCredits {
     const { execution, completion, lanes } = this.#adapter.lanes;
-    const shared = execution.sharers.has(lane) ? SHARED_EXECUTION : 0;
+    const shared = execution.lanes[lane].mayShare ? SHARED_EXECUTION : 0;
     return {
-      executionCredits: execution.private[lane],
-      completionCredits: completion.private[lane],
-      sharedCredits: shared | (completion.sharers.has(lane) ? SHARED_COMPLETION : 0),
+      executionCredits: execution.lanes[lane].private,
+      completionCredits: completion.lanes[lane].private,
+      sharedCredits: shared | (completion.lanes[lane].mayShare ? SHARED_COMPLETION : 0),
       listSize: lanes[lane].listSize,
       weight: lanes[lane].weight,
     };
@@ -256,11 +256,11 @@ export function readPlan(adapter: SharingUnits): SharePlan {
       owner,
       levels: [0, 1].reduce((bits, level) => bits | (hasLane(map, owner, level, number) ? 1 << level : 0), 0),
       dedicated: map.dedicated.has(number),
-      executionCredits: execution.private[number],
-      completionCredits: completion.private[number],
+      executionCredits: execution.lanes[number].private,
+      completionCredits: completion.lanes[number].private,
       sharedCredits:
-        (execution.sharers.has(number) ? SHARED_EXECUTION : 0) |
-        (completion.sharers.has(number) ? SHARED_COMPLETION : 0),
+        (execution.lanes[number].mayShare ? SHARED_EXECUTION : 0) |
+        (completion.lanes[number].mayShare ? SHARED_COMPLETION : 0),
       listSize,
       weight,
     };

@@ -122,7 +122,7 @@ t.test('a tenant with very long messages cannot take all credits of the default 
   const machine = new InProcessMachine({ functionCount: 2, memoryBytes: 1 << 24 });
   const { execution } = machine.device.lanes;
   t.ok(
-    machine.device.lanes.lanes.every(({ number }) => execution.private[number] > 0),
+    machine.device.lanes.lanes.every(({ number }) => execution.lanes[number].private > 0),
     'each lane has a private credit',
   );
   const long = new Tenant(machine, 0, 16, 1 << 23);
@@ -299,7 +299,7 @@ for (let seed = 1; seed <= 10; seed++)
         const index = random.below(3);
         if (random.oneIn(200)) {
           machine.reset(index, random.pick(['device', 'function', 'lost'] as const));
-          t.equal(adapter.lanes.completion.functionUsed[index], 0, 'its credits return at once');
+          t.equal(adapter.lanes.completion.functions[index].used, 0, 'its credits return at once');
           machine.resume(index);
           tenants[index] = new Tenant(machine, index, random.between(1, 4), 300, random.below(2));
         } else if (random.oneIn(50)) {

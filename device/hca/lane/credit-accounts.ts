@@ -12,27 +12,45 @@ import { LaneSet } from './lane-set.ts';
 
 const NO_LANES = new LaneSet().words;
 
+/**
+ * Credits of one lane. V8 counts in a field with a quarter of the instructions that an element of a
+ * typed array takes, and each command counts some ten times.
+ */
+class LaneCredits {
+  private = 0;
+  privateUsed = 0;
+  /** Shared credits in use. */
+  sharedUsed = 0;
+  mayShare = false;
+
+  get hasPrivate(): boolean {
+    return this.privateUsed < this.private;
+  }
+}
+
+/** Credits that a function uses, and how many of them are shared ones. */
+class FunctionCredits {
+  used = 0;
+  sharedUsed = 0;
+}
+
 export class CreditAccounts {
   readonly total: number;
   /** Credits in use, and how many of them are shared ones. */
   used = 0;
   sharedUsed = 0;
-  /** The same by function number. */
-  readonly functionUsed: Int32Array;
-  readonly functionSharedUsed: Int32Array;
-  /** By lane: private credits, private credits in use, shared credits in use. */
-  readonly private = new Int32Array(TVL_MAX);
-  readonly privateUsed = new Int32Array(TVL_MAX);
-  readonly laneSharedUsed = new Int32Array(TVL_MAX);
-  /** Lanes that may take shared credits. */
-  readonly sharers = new LaneSet();
+  /** By function number. */
+  readonly functions: readonly FunctionCredits[];
+  /** By lane. */
+  readonly lanes: readonly LaneCredits[] = Array.from({ length: TVL_MAX }, () => new LaneCredits());
+  /** Lanes that may take shared credits, and lanes with private ones that are not in use. */
+  readonly #sharers = new LaneSet();
   readonly #privateFree = new LaneSet();
   #privateTotal = 0;
 
   constructor(total: number, functionCount: number) {
     this.total = total;
-    this.functionUsed = new Int32Array(functionCount);
-    this.functionSharedUsed = new Int32Array(functionCount);
+    this.functions = Array.from({ length: functionCount }, () => new FunctionCredits());
   }
 
   /** Credits that are private to no lane. */
@@ -46,21 +64,25 @@ export class CreditAccounts {
 
   /** Sets the private credits of a lane. Credits in use above the new number stay in use. */
   set(lane: number, credits: number, mayShare: boolean): void {
-    this.#privateTotal += credits - this.private[lane];
-    this.private[lane] = credits;
-    this.sharers.put(lane, mayShare);
-    this.#privateFree.put(lane, this.privateUsed[lane] < credits);
+    const account = this.lanes[lane];
+    this.#privateTotal += credits - account.private;
+    account.private = credits;
+    account.mayShare = mayShare;
+    this.#sharers.put(lane, mayShare);
+    this.#privateFree.put(lane, account.hasPrivate);
   }
 
   /** True when the lane can take a credit now. */
   has(lane: number): boolean {
     if (this.used >= this.total) return false;
-    return this.#privateFree.has(lane) || (this.sharedFree > 0 && this.sharers.has(lane));
+    const account = this.lanes[lane];
+    return account.hasPrivate || (account.mayShare && this.sharedFree > 0);
   }
 
   /** True when the lane can take a credit once other lanes return shared ones. */
   couldHave(lane: number): boolean {
-    return this.#privateFree.has(lane) || this.sharers.has(lane);
+    const account = this.lanes[lane];
+    return account.hasPrivate || account.mayShare;
   }
 
   /**
@@ -70,36 +92,41 @@ export class CreditAccounts {
   narrow(lanes: LaneSet, words: number, reserved: number, into: LaneSet): void {
     const from = lanes.words;
     const to = into.words;
-    const sharers = this.sharedFree > reserved ? this.sharers.words : NO_LANES;
+    const sharers = this.sharedFree > reserved ? this.#sharers.words : NO_LANES;
     const privateFree = this.used < this.total ? this.#privateFree.words : NO_LANES;
     for (let word = 0; word < words; word++) to[word] = from[word] & (privateFree[word] | sharers[word]);
   }
 
   /** Takes a credit for the lane; the caller has checked `has`. Returns the source, for `give`. */
   take(lane: number, functionNumber: number): CreditSource {
+    const account = this.lanes[lane];
+    const user = this.functions[functionNumber];
     this.used++;
-    this.functionUsed[functionNumber]++;
-    if (this.#privateFree.has(lane)) {
-      if (++this.privateUsed[lane] === this.private[lane]) this.#privateFree.delete(lane);
+    user.used++;
+    if (account.hasPrivate) {
+      account.privateUsed++;
+      if (!account.hasPrivate) this.#privateFree.delete(lane);
       return CreditSource.PRIVATE;
     }
     this.sharedUsed++;
-    this.laneSharedUsed[lane]++;
-    this.functionSharedUsed[functionNumber]++;
+    account.sharedUsed++;
+    user.sharedUsed++;
     return CreditSource.SHARED;
   }
 
   /** Returns a credit to its source. NONE has no effect. */
   give(lane: number, functionNumber: number, source: CreditSource): void {
     if (source === CreditSource.NONE) return;
+    const account = this.lanes[lane];
+    const user = this.functions[functionNumber];
     this.used--;
-    this.functionUsed[functionNumber]--;
+    user.used--;
     if (source === CreditSource.PRIVATE) {
-      if (this.privateUsed[lane]-- === this.private[lane]) this.#privateFree.add(lane);
+      if (account.privateUsed-- === account.private) this.#privateFree.add(lane);
       return;
     }
     this.sharedUsed--;
-    this.laneSharedUsed[lane]--;
-    this.functionSharedUsed[functionNumber]--;
+    account.sharedUsed--;
+    user.sharedUsed--;
   }
 }

@@ -224,7 +224,7 @@ t.test('hazard 19: credits reduced below their use converge, and no count is neg
   lanes.setLane(0, { executionCredits: 0, completionCredits: 1, sharedCompletion: false });
   lanes.setLane(1, { completionCredits: 15 });
   t.same(
-    [completion.privateUsed[0], completion.sharedUsed, completion.shared],
+    [completion.lanes[0].privateUsed, completion.sharedUsed, completion.shared],
     [4, 8, 0],
     'credits in use stay charged to their source',
   );
@@ -233,10 +233,10 @@ t.test('hazard 19: credits reduced below their use converge, and no count is neg
   t.equal(peer.take().length, 4, 'private credits that another lane still uses are not available');
   for (let psn = 0; psn < 11; psn++) peer.acknowledge(psn);
   t.equal(peer.take().length, 11, 'they become available as its commands end');
-  t.same([completion.privateUsed[0], completion.sharedUsed], [1, 1], 'the first lane is down to one credit');
+  t.same([completion.lanes[0].privateUsed, completion.sharedUsed], [1, 1], 'the first lane is down to one credit');
   peer.acknowledge(11);
   t.equal(peer.take().length, 1);
-  t.same([completion.privateUsed[0], completion.sharedUsed], [1, 0]);
+  t.same([completion.lanes[0].privateUsed, completion.sharedUsed], [1, 0]);
   t.same([completion.used, completion.total], [16, 16]);
   peer.qp.destroy();
   other.destroy();

@@ -76,7 +76,7 @@ export class TransmitVirtualLanes {
     const { functionWaiting, completion } = this;
     let functions = 0;
     for (let number = 0; number < functionWaiting.length; number++)
-      if (functionWaiting[number] + completion.functionUsed[number] > 0 && ++functions > 1) return true;
+      if (functionWaiting[number] + completion.functions[number].used > 0 && ++functions > 1) return true;
     return false;
   }
 
@@ -221,13 +221,13 @@ export class TransmitVirtualLanes {
     const lane = this.lanes[number];
     execution.set(
       number,
-      settings.executionCredits ?? execution.private[number],
-      settings.sharedExecution ?? execution.sharers.has(number),
+      settings.executionCredits ?? execution.lanes[number].private,
+      settings.sharedExecution ?? execution.lanes[number].mayShare,
     );
     completion.set(
       number,
-      settings.completionCredits ?? completion.private[number],
-      settings.sharedCompletion ?? completion.sharers.has(number),
+      settings.completionCredits ?? completion.lanes[number].private,
+      settings.sharedCompletion ?? completion.lanes[number].mayShare,
     );
     lane.listSize = settings.listSize ?? lane.listSize;
     if (settings.weight !== undefined) {

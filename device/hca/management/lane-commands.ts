@@ -27,11 +27,11 @@ export function queryLane(context: CommandContext): ManagementStatus {
   record.weight = share.weight;
   record.sharedCredits = share.sharedCredits;
   record.executionCredits = share.executionCredits;
-  record.executionCreditsUsed = lanes.execution.privateUsed[number];
-  record.executionSharedUsed = lanes.execution.laneSharedUsed[number];
+  record.executionCreditsUsed = lanes.execution.lanes[number].privateUsed;
+  record.executionSharedUsed = lanes.execution.lanes[number].sharedUsed;
   record.completionCredits = share.completionCredits;
-  record.completionCreditsUsed = lanes.completion.privateUsed[number];
-  record.completionSharedUsed = lanes.completion.laneSharedUsed[number];
+  record.completionCreditsUsed = lanes.completion.lanes[number].privateUsed;
+  record.completionSharedUsed = lanes.completion.lanes[number].sharedUsed;
   record.listLength = lane.length;
   record.listSize = share.listSize;
   record.launches = lane.launches;

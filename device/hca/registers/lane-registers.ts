@@ -44,19 +44,19 @@ function attachSums({ registers, underlying, shared }: RegisterParts): void {
   const sources: [number, (index: number) => number][] = [
     [CSR.LANE_LAUNCHES, () => lanes.functionLaunches[number]],
     [CSR.EXECUTION_CREDITS, () => sumPrivate(lanes, number, execution)],
-    [CSR.EXECUTION_CREDITS_USED, () => execution.functionUsed[number]],
+    [CSR.EXECUTION_CREDITS_USED, () => execution.functions[number].used],
     [CSR.COMPLETION_CREDITS, () => sumPrivate(lanes, number, completion)],
-    [CSR.COMPLETION_CREDITS_USED, () => completion.functionUsed[number]],
+    [CSR.COMPLETION_CREDITS_USED, () => completion.functions[number].used],
     [
       CSR.EXECUTION_CREDITS_SHARED,
       () => (isPhysical ? execution.shared : shared.unallocatedCredits.executionUnallocated),
     ],
-    [CSR.EXECUTION_CREDITS_SHARED_USED, () => execution.functionSharedUsed[number]],
+    [CSR.EXECUTION_CREDITS_SHARED_USED, () => execution.functions[number].sharedUsed],
     [
       CSR.COMPLETION_CREDITS_SHARED,
       () => (isPhysical ? completion.shared : shared.unallocatedCredits.completionUnallocated),
     ],
-    [CSR.COMPLETION_CREDITS_SHARED_USED, () => completion.functionSharedUsed[number]],
+    [CSR.COMPLETION_CREDITS_SHARED_USED, () => completion.functions[number].sharedUsed],
     [CSR.TVL_COUNT, () => lanes.count],
     [CSR.TVL_ALLOCATED, () => map.getOwned(number).size],
     [CSR.TVL_MAPPED, (level) => map.getLanes(number, level).size],
@@ -88,15 +88,21 @@ function attachLanes({ registers, underlying, shared }: RegisterParts): void {
   };
   attach(CSR.TVL_OWNER, (lane) => describeOwner(lanes, lane));
   attach(CSR.TVL_EXECUTION, (lane) =>
-    setCsrTvlExecutionUsed(setCsrTvlExecutionCredits(0, execution.private[lane]), execution.privateUsed[lane]),
+    setCsrTvlExecutionUsed(
+      setCsrTvlExecutionCredits(0, execution.lanes[lane].private),
+      execution.lanes[lane].privateUsed,
+    ),
   );
   attach(CSR.TVL_COMPLETION, (lane) =>
-    setCsrTvlCompletionUsed(setCsrTvlCompletionCredits(0, completion.private[lane]), completion.privateUsed[lane]),
+    setCsrTvlCompletionUsed(
+      setCsrTvlCompletionCredits(0, completion.lanes[lane].private),
+      completion.lanes[lane].privateUsed,
+    ),
   );
   attach(CSR.TVL_SHARED, (lane) =>
     setCsrTvlSharedCompletion(
-      setCsrTvlSharedExecution(0, execution.laneSharedUsed[lane]),
-      completion.laneSharedUsed[lane],
+      setCsrTvlSharedExecution(0, execution.lanes[lane].sharedUsed),
+      completion.lanes[lane].sharedUsed,
     ),
   );
   const buffers = shared.collectBuffers.buffers.length + shared.schedulerBuffers.buffers.length;
@@ -116,8 +122,8 @@ function describeOwner({ lanes, map, execution, completion }: TransmitVirtualLan
   value = setCsrTvlOwnerFunction(value, Math.max(owner, 0));
   value = setCsrTvlOwnerQosLevels(value, levels);
   value = setCsrTvlOwnerWeight(value, lanes[lane].weight);
-  value = setCsrTvlOwnerSharedExecution(value, execution.sharers.has(lane) ? 1 : 0);
-  return setCsrTvlOwnerSharedCompletion(value, completion.sharers.has(lane) ? 1 : 0);
+  value = setCsrTvlOwnerSharedExecution(value, execution.lanes[lane].mayShare ? 1 : 0);
+  return setCsrTvlOwnerSharedCompletion(value, completion.lanes[lane].mayShare ? 1 : 0);
 }
 
 /** Functions and QoS levels whose commands may enter the kick list of the lane, or are in it. */
@@ -137,7 +143,7 @@ function sumPrivate({ map, count }: TransmitVirtualLanes, functionNumber: number
   for (let lane = 0; lane < count; lane++) {
     let isTaken = false;
     for (let level = 0; level < QOS_LEVELS; level++) isTaken ||= map.getLanes(functionNumber, level).has(lane);
-    if (isTaken) sum += accounts.private[lane];
+    if (isTaken) sum += accounts.lanes[lane].private;
   }
   return sum;
 }

@@ -342,7 +342,7 @@ t.test('a QP that is destroyed or reset while requests wait', (t) => {
     t.equal(b.query().state, QpState.RTS);
     const { sends, lanes } = fixture.driver.device;
     t.equal(sends.busyBuffers, 0, 'collect buffers');
-    t.same([lanes.execution.functionUsed[0], lanes.completion.functionUsed[0]], [0, 0], 'credits');
+    t.same([lanes.execution.functions[0].used, lanes.completion.functions[0].used], [0, 0], 'credits');
     fixture.checkBeside(t, 'an end');
   }
   t.end();

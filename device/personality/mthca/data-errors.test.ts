@@ -348,7 +348,7 @@ t.test('a reset in the middle of traffic leaves nothing behind', (t) => {
   fixture.run();
   const { device } = fixture.driver;
   t.equal(device.sends.busyBuffers, 0, 'collect buffers');
-  t.equal(device.lanes.execution.functionUsed[0], 0, 'execution credits');
-  t.equal(device.lanes.completion.functionUsed[0], 0, 'completion credits');
+  t.equal(device.lanes.execution.functions[0].used, 0, 'execution credits');
+  t.equal(device.lanes.completion.functions[0].used, 0, 'completion credits');
   t.end();
 });

@@ -49,10 +49,10 @@ export function reportFunctionLanes(lanes: TransmitVirtualLanes, functionNumber:
 
 function reportFunctionCredits(lanes: TransmitVirtualLanes, functionNumber: number, accounts: CreditAccounts) {
   const own = lanes.lanes.filter(({ number }) => lanes.map.getOwner(number) === functionNumber);
-  const sharedUsed = accounts.functionSharedUsed[functionNumber];
+  const sharedUsed = accounts.functions[functionNumber].sharedUsed;
   return {
-    private: own.reduce((sum, { number }) => sum + accounts.private[number], 0),
-    privateUsed: accounts.functionUsed[functionNumber] - sharedUsed,
+    private: own.reduce((sum, { number }) => sum + accounts.lanes[number].private, 0),
+    privateUsed: accounts.functions[functionNumber].used - sharedUsed,
     sharedUsed,
   };
 }
@@ -86,9 +86,9 @@ function getLevels(map: TransmitVirtualLanes['map'], owner: number, lane: number
 
 function reportLaneCredits(accounts: CreditAccounts, lane: number) {
   return {
-    private: accounts.private[lane],
-    used: accounts.privateUsed[lane],
-    sharedUsed: accounts.laneSharedUsed[lane],
-    mayShare: accounts.sharers.has(lane),
+    private: accounts.lanes[lane].private,
+    used: accounts.lanes[lane].privateUsed,
+    sharedUsed: accounts.lanes[lane].sharedUsed,
+    mayShare: accounts.lanes[lane].mayShare,
   };
 }

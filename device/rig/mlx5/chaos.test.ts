@@ -29,7 +29,7 @@ for (const seed of SEEDS) {
     limits += chaos.limits;
     for (const { sends, lanes } of chaos.devices) {
       t.equal(sends.busyBuffers, 0, 'collect buffers');
-      t.same([lanes.execution.functionUsed[0], lanes.completion.functionUsed[0]], [0, 0], 'credits');
+      t.same([lanes.execution.functions[0].used, lanes.completion.functions[0].used], [0, 0], 'credits');
     }
     t.end();
   });

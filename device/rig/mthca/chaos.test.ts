@@ -23,7 +23,7 @@ for (const seed of SEEDS) {
     limits += chaos.limits;
     const { sends, lanes } = chaos.fixture.driver.device;
     t.equal(sends.busyBuffers, 0, 'collect buffers');
-    t.same([lanes.execution.functionUsed[0], lanes.completion.functionUsed[0]], [0, 0], 'credits');
+    t.same([lanes.execution.functions[0].used, lanes.completion.functions[0].used], [0, 0], 'credits');
     t.end();
   });
 }

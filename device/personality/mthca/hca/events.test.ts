@@ -124,7 +124,7 @@ for (const kind of ['function', 'device', 'lost', 'software'] as const) {
     t.same([...driver.machine.hostAt(0).raised], interrupts, 'no interrupt');
     t.equal(driver.readRegister(ERROR_BUFFER_OFFSET), 0);
     t.equal(sends.busyBuffers, 0);
-    t.same([lanes.execution.functionUsed[0], lanes.completion.functionUsed[0]], [0, 0]);
+    t.same([lanes.execution.functions[0].used, lanes.completion.functions[0].used], [0, 0]);
     t.same(
       [hca.queuePairs.count, hca.completionQueues.count, hca.regions.table.count, hca.icm.mappedPages],
       [0, 0, 0, 0],
