@@ -4,7 +4,7 @@
  * no relation to the time of day (IPCOM000126453D par. 1). Event queues compare it with their
  * interrupt stamps. It is kept as two dwords, so it wraps like hardware and needs no BigInt.
  */
-import { DWORD_RANGE } from '../../../protocol/layout/dwords.ts';
+import { DWORD_RANGE, highDword, lowDword } from '../../../protocol/layout/dwords.ts';
 import type { AdapterClock } from '../../host.ts';
 
 export class LocalTime {
@@ -22,17 +22,17 @@ export class LocalTime {
   /** Samples the time into `low` and `high`. */
   sample(): void {
     const now = this.#clock.now();
-    const sum = (now % DWORD_RANGE) + this.#offsetLow;
-    this.low = sum % DWORD_RANGE;
-    this.high = (Math.floor(now / DWORD_RANGE) + this.#offsetHigh + (sum >= DWORD_RANGE ? 1 : 0)) % DWORD_RANGE;
+    const sum = lowDword(now) + this.#offsetLow;
+    this.low = lowDword(sum);
+    this.high = lowDword(highDword(now) + this.#offsetHigh + (sum >= DWORD_RANGE ? 1 : 0));
   }
 
   /** Sets the register to `high:low` as of now. */
   set(low: number, high: number): void {
     const now = this.#clock.now();
-    const difference = low - (now % DWORD_RANGE);
+    const difference = low - lowDword(now);
     this.#offsetLow = difference < 0 ? difference + DWORD_RANGE : difference;
-    const borrowed = high - Math.floor(now / DWORD_RANGE) - (difference < 0 ? 1 : 0);
+    const borrowed = high - highDword(now) - (difference < 0 ? 1 : 0);
     this.#offsetHigh = ((borrowed % DWORD_RANGE) + DWORD_RANGE) % DWORD_RANGE;
   }
 
