@@ -26,7 +26,7 @@ export class PassTurns {
     let idle = 0;
     while (idle < stages && left > 0) {
       const done = this.#serve(this.#next, left);
-      this.#next = (this.#next + 1) % stages;
+      if (++this.#next === stages) this.#next = 0;
       left -= done;
       idle = done > 0 ? 0 : idle + 1;
     }

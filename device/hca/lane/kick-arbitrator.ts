@@ -93,6 +93,10 @@ export class KickArbitrator {
 
   /** The lane whose first command is launched next, or -1. */
   select(): number {
+    if (this.#working === 0) {
+      this.#claimant = NO_LANE;
+      return NO_LANE;
+    }
     const lone = this.#lone;
     this.#isAlone = lone !== NO_LANE && this.#owners.groups.single && this.#isSettled();
     if (this.#isAlone) return this.#has(lone) ? lone : NO_LANE;

@@ -20,6 +20,11 @@ const QUANTUM_BYTES = 8192;
 export class PacketTurns<T> {
   /** By port number, from 0. */
   readonly #numbers: readonly PortTurns<T>[];
+  /** By port: its turns, and its place there. */
+  readonly #turnsOf: readonly PortTurns<T>[];
+  readonly #placeOf: readonly number[];
+  /** Queue pairs that wait. */
+  #length = 0;
   #last = 0;
 
   /** `ports` are those of all functions, in turn; a function has `portsOfFunction` of them. */
@@ -33,10 +38,13 @@ export class PacketTurns<T> {
       const alike = ports.filter((_port, index) => index % portsOfFunction === number);
       return new PortTurns<T>(alike, lanes, owners);
     });
+    this.#turnsOf = ports.map((_, index) => this.#numbers[index % portsOfFunction]);
+    this.#placeOf = ports.map((_, index) => Math.floor(index / portsOfFunction));
   }
 
   /** Queue pairs at ports with room. */
   get waiting(): number {
+    if (this.#length === 0) return 0;
     let waiting = 0;
     for (const turns of this.#numbers) waiting += turns.waiting;
     return waiting;
@@ -44,9 +52,8 @@ export class PacketTurns<T> {
 
   /** Appends a queue pair to its lane. The caller keeps it from being queued twice. */
   push(port: number, lane: number, item: T): void {
-    const count = this.#numbers.length;
-    const number = port % count;
-    this.#numbers[number].push((port - number) / count, lane, item);
+    this.#length++;
+    this.#turnsOf[port].push(this.#placeOf[port], lane, item);
   }
 
   /**
@@ -54,11 +61,14 @@ export class PacketTurns<T> {
    * apply to its turn.
    */
   shift(): T | undefined {
+    if (this.#length === 0) return undefined;
     const count = this.#numbers.length;
     for (let tried = 0; tried < count; tried++) {
-      this.#last = (this.#last + 1) % count;
+      if (++this.#last === count) this.#last = 0;
       const turns = this.#numbers[this.#last];
-      if (turns.isOpen) return turns.shift();
+      if (!turns.isOpen) continue;
+      this.#length--;
+      return turns.shift();
     }
     return undefined;
   }
