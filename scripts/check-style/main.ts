@@ -12,6 +12,7 @@ import { checkFfi, checkImports, checkPurity, checkTsx } from './layers.ts';
 import { registryHosts } from './registry-hosts.ts';
 import type { Finding, SourceFile } from './source-file.ts';
 import {
+  checkAccessors,
   checkCitations,
   checkClauses,
   checkCommentWidth,
@@ -34,6 +35,7 @@ const EVERYWHERE = [
   checkPurity,
   checkLength,
   checkPostponed,
+  checkAccessors,
   checkClauses,
 ];
 const WHERE_TIDY = [checkCommentWidth, checkHeader, checkCitations];

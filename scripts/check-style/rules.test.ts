@@ -57,6 +57,13 @@ t.test('imports point down', async (test) => {
   test.match(findings('protocol/a.ts', `const x = await import('../device/b.ts');\n`), [/imports point down only/]);
 });
 
+t.test('private members are fields and methods', async (test) => {
+  const getter = 'class A {\n  get #size(): number {\n    return 1;\n  }\n}\n';
+  test.match(findings('device/a.ts', getter), [/device\/a\.ts:3: a private accessor is slow in V8/]);
+  test.match(findings('device/a.ts', getter.replace('get #size()', 'static set #size(_)')), [/private accessor/]);
+  test.same(findings('device/a.ts', getter.replace('#', '')), []);
+});
+
 t.test('one folder for the FFI', async (test) => {
   const line = `import ffi from '${FFI_PACKAGE}';\n`;
   test.same(findings('protocol/vfio-user/a.ts', line), []);

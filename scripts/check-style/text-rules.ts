@@ -70,6 +70,14 @@ export function checkPostponed(file: SourceFile): Finding[] {
   );
 }
 
+/** V8 calls into its runtime for each use of a private accessor, also from optimized code. */
+export function checkAccessors(file: SourceFile): Finding[] {
+  if (!isTypeScript(file)) return [];
+  return findInLines(file, file.text.split('\n'), (line) =>
+    /^ +(?:static )?(?:get|set) #/.test(line) ? 'a private accessor is slow in V8: make it a method' : undefined,
+  );
+}
+
 /** Host names of package registries, in any file. `hosts` are those of this machine. */
 export function checkRegistries(file: SourceFile, hosts: readonly string[]): Finding[] {
   if (isChecker(file)) return [];

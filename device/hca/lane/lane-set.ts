@@ -89,9 +89,9 @@ export class LaneSet {
 
   /**
    * Ends a round. Lanes with `work` that were not `served` become `passed`; this set becomes those
-   * that were `passed` before as well; `served` becomes empty. Returns false when no lane was passed,
-   * so that all three are empty. One pass over the first `words` words, because short turns make
-   * many rounds.
+   * that were `passed` before as well; `served` becomes empty. Returns false when no lane was
+   * passed, so that all three are empty. One pass over the first `words` words, because short turns
+   * make many rounds.
    */
   takePassed(passed: LaneSet, work: LaneSet, served: LaneSet, words: number): boolean {
     let any = 0;
