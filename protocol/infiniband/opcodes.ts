@@ -44,11 +44,11 @@ export const immDtDistance = distances(IMM_DT);
 export const iethDistance = distances(IETH);
 
 /** 1 for each opcode with another extension header than DETH, RETH and AETH. */
-export const rareHeaders = Uint8Array.from(opcodeHeaderBytes, (_, opcode) => {
-  const tables = [rdethDistance, xrcethDistance, fethDistance, atomicEthDistance];
-  tables.push(atomicAckEthDistance, immDtDistance, iethDistance);
-  return tables.some((table) => table[opcode] !== 0) ? 1 : 0;
-});
+export const rareHeaders = new Uint8Array(256);
+
+const commonHeaders: readonly StructTable[] = [DETH, RETH, AETH];
+for (const { value, headers } of OPCODES)
+  rareHeaders[value] = headers.every((header) => commonHeaders.includes(header)) ? 0 : 1;
 
 function distances(header: StructTable): Uint8Array {
   const table = new Uint8Array(256);
