@@ -15,6 +15,13 @@ import { LaneOwners, OwnerTurns } from './owner-turns.ts';
 /** Private execution and completion credits of a lane, and whether it may take shared ones. */
 type Credits = readonly [number, number, boolean, boolean];
 
+/** Lane 0 has no private credit; 1 needs a shared one for execution, 2 for completion. */
+const SHARERS: readonly Credits[] = [
+  [0, 0, true, true],
+  [0, 9, true, false],
+  [9, 0, false, true],
+];
+
 interface Options {
   readonly weights: readonly number[];
   /** Owner of each lane; without it none has one. */
@@ -173,11 +180,7 @@ function passOver(): { fixture: Fixture; endOne: () => void; endTwo: () => void 
   const fixture = new Fixture({
     weights: [1, 1, 1],
     shared: 1,
-    credits: [
-      [0, 0, true, true],
-      [0, 9, true, false],
-      [9, 0, false, true],
-    ],
+    credits: SHARERS,
   });
   const endFirst = fixture.begin(1);
   t.equal(fixture.arbitrator.select(), 2);
@@ -204,11 +207,7 @@ t.test('a lane whose list was empty while another one launched alone has not bee
   const fixture = new Fixture({
     weights: [1, 1, 1],
     shared: 1,
-    credits: [
-      [0, 0, true, true],
-      [0, 9, true, false],
-      [9, 0, false, true],
-    ],
+    credits: SHARERS,
   });
   const { arbitrator } = fixture;
   t.equal(arbitrator.select(), 0);
@@ -229,13 +228,7 @@ t.test('a claim lasts until it is served, whatever other lanes launch', async (t
   const fixture = new Fixture({
     weights: [1, 1, 1, 1, 1],
     shared: 1,
-    credits: [
-      [0, 0, true, true],
-      [0, 9, true, false],
-      [9, 0, false, true],
-      [0, 0, true, true],
-      [9, 9, false, false],
-    ],
+    credits: [...SHARERS, [0, 0, true, true], [9, 9, false, false]],
   });
   const { arbitrator } = fixture;
   arbitrator.removeWork(4);
