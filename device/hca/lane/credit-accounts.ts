@@ -16,7 +16,7 @@ const NO_LANES = new LaneSet().words;
  * Credits of one lane. V8 counts in a field with a quarter of the instructions that an element of a
  * typed array takes, and each command counts some ten times.
  */
-class LaneCredits {
+class LaneAccount {
   private = 0;
   privateUsed = 0;
   /** Shared credits in use. */
@@ -29,7 +29,7 @@ class LaneCredits {
 }
 
 /** Credits that a function uses, and how many of them are shared ones. */
-class FunctionCredits {
+class FunctionAccount {
   used = 0;
   sharedUsed = 0;
 }
@@ -40,9 +40,9 @@ export class CreditAccounts {
   used = 0;
   sharedUsed = 0;
   /** By function number. */
-  readonly functions: readonly FunctionCredits[];
+  readonly functions: readonly FunctionAccount[];
   /** By lane. */
-  readonly lanes: readonly LaneCredits[] = Array.from({ length: TVL_MAX }, () => new LaneCredits());
+  readonly lanes: readonly LaneAccount[] = Array.from({ length: TVL_MAX }, () => new LaneAccount());
   /** Lanes that may take shared credits, and lanes with private ones that are not in use. */
   readonly #sharers = new LaneSet();
   readonly #privateFree = new LaneSet();
@@ -50,7 +50,7 @@ export class CreditAccounts {
 
   constructor(total: number, functionCount: number) {
     this.total = total;
-    this.functions = Array.from({ length: functionCount }, () => new FunctionCredits());
+    this.functions = Array.from({ length: functionCount }, () => new FunctionAccount());
   }
 
   /** Credits that are private to no lane. */

@@ -94,6 +94,7 @@ export class KickArbitrator {
   /** The lane whose first command is launched next, or -1. */
   select(): number {
     if (this.#working === 0) {
+      // A claimant whose list is empty gives up its claim.
       this.#claimant = NO_LANE;
       return NO_LANE;
     }
