@@ -30,6 +30,8 @@ export class FaultSource {
   /** Byte to change, and bits to flip in it, of the last decided `corrupt`. */
   byte = 0;
   flip = 0;
+  /** Time of the first fault that waits for one; Infinity: none does. */
+  nextAtNs: number;
   readonly #random: RandomSource;
   /** For each fault, in the order of `linkFaults`: the fault happens when a draw is below. */
   readonly #thresholds: readonly number[];
@@ -50,13 +52,14 @@ export class FaultSource {
     this.#byTime = own
       .filter(({ atNs }) => atNs !== undefined)
       .sort((left, right) => (left.atNs ?? 0) - (right.atNs ?? 0));
+    this.nextAtNs = this.#byTime[0]?.atNs ?? Number.POSITIVE_INFINITY;
   }
 
   /**
    * Returns the mask of `FaultBit` for packet number `packet` of this direction, `lengthBytes`
-   * long, which leaves at `nowNs`.
+   * long. Once `nextAtNs` has come, `decideByTime` has further faults for it.
    */
-  decide(packet: number, nowNs: number, lengthBytes: number): number {
+  decide(packet: number, lengthBytes: number): number {
     let faults = 0;
     if (this.#isRandom) {
       for (let index = 0; index < linkFaults.length; index++) {
@@ -66,8 +69,16 @@ export class FaultSource {
     }
     while (this.#nextByPacket < this.#byPacket.length && (this.#byPacket[this.#nextByPacket].packet ?? 0) <= packet)
       faults |= this.#take(this.#byPacket[this.#nextByPacket++], lengthBytes);
-    while (this.#nextByTime < this.#byTime.length && (this.#byTime[this.#nextByTime].atNs ?? 0) <= nowNs)
+    return faults;
+  }
+
+  /** Takes the faults for a packet that leaves at `nowNs`, as a mask of `FaultBit`. */
+  decideByTime(nowNs: number, lengthBytes: number): number {
+    let faults = 0;
+    while (this.nextAtNs <= nowNs) {
       faults |= this.#take(this.#byTime[this.#nextByTime++], lengthBytes);
+      this.nextAtNs = this.#byTime[this.#nextByTime]?.atNs ?? Number.POSITIVE_INFINITY;
+    }
     return faults;
   }
 

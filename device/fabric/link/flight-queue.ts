@@ -71,6 +71,13 @@ export class FlightQueue {
     return held === NONE ? first : Math.min(first, this.landNs[this.#held[held]]);
   }
 
+  /** True when `nextNs` has come; without a number for the time, which V8 would allocate. */
+  isDue(nowNs: number): boolean {
+    if (this.#count > 0 && this.landNs[this.#order[this.#head]] <= nowNs) return true;
+    const held = this.#earliestHeld();
+    return held !== NONE && this.landNs[this.#held[held]] <= nowNs;
+  }
+
   /**
    * Takes the slot that lands next, at `nextNs`. It stays in use until `release`. Only while not
    * empty.
@@ -85,9 +92,9 @@ export class FlightQueue {
     return first;
   }
 
-  /** Holds a taken slot until its number of packets has overtaken it, at most until `untilNs`. */
-  hold(slot: number, untilNs: number): void {
-    this.landNs[slot] = untilNs;
+  /** Holds a taken slot until its number of packets has overtaken it, at most for `mostNs`. */
+  hold(slot: number, mostNs: number): void {
+    this.landNs[slot] += mostNs;
     this.#held[this.#heldCount++] = slot;
   }
 
