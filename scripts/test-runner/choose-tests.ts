@@ -5,9 +5,10 @@
  * further seeds, kernels and programs. Called by main.ts and by the table of tiers.
  */
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join, relative } from 'node:path';
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { UsageError } from '../../qemu/setup/tools/errors.ts';
 import { moduleOf, type TestProcess } from './test-processes.ts';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -22,6 +23,25 @@ export type Tier = keyof typeof TIERS;
 /** Paths of the files of a tier, from the root, sorted. */
 export function findTests(tier: Tier): string[] {
   return listFiles(TIERS[tier]);
+}
+
+/**
+ * Test files by the words of a command: a file is taken as it is, a folder stands for its files of
+ * `tiers`. Throws UsageError for a word that names neither, or a folder without such files.
+ */
+export function findNamed(words: readonly string[], tiers: readonly Tier[]): string[] {
+  const tests = tiers.flatMap(findTests);
+  const files = words.flatMap((word) => {
+    const path = relative(ROOT, resolve(word));
+    const kind = statSync(join(ROOT, path), { throwIfNoEntry: false });
+    if (kind === undefined) throw new UsageError(`${word}: no such file or folder`);
+    if (kind.isFile()) return [path];
+    const own = tests.filter((test) => path === '' || test.startsWith(`${path}/`));
+    if (own.length === 0)
+      throw new UsageError(`${word}: no tests of this tier (${tiers.map((tier) => `*${TIERS[tier]}`).join(', ')})`);
+    return own;
+  });
+  return [...new Set(files)];
 }
 
 /** Paths of the sources whose names end with `ending`, from the root, sorted. */

@@ -13,7 +13,7 @@ import { describeShare, parseShard, type Shard, takeShare } from '../console/sha
 import { setUp } from '../setup/set-up.ts';
 import { writeSummary } from '../shards/summary.ts';
 import { chooseChanged } from './changed-tests.ts';
-import { findTests, ROOT, writeModules } from './choose-tests.ts';
+import { findNamed, findTests, ROOT, type Tier, writeModules } from './choose-tests.ts';
 import { describeCosts, describeTotal, ReferenceRuns } from './cost-report.ts';
 import { longestFirst, mergeTimes, readKnownTimes, writeKnownTimes } from './known-times.ts';
 import { ProcessorTimes, readChildrenSeconds } from './processor-times.ts';
@@ -36,7 +36,7 @@ const SLOWEST = 5;
 
 await runEntry(async () => {
   const script = defineScript('npm test --', 'Runs the tests.')
-    .argument('[FILE...]', 'Only these files of tests.')
+    .argument('[PATH...]', 'Only these files of tests, and those of these folders.')
     .option('--long', 'Runs the long tests only, those that `npm test` leaves out.')
     .option('--all', 'Runs all tests: `npm run test:all`.')
     .option('--changed', 'Of these, runs what files that differ from a commit can affect.')
@@ -86,8 +86,9 @@ async function chooseFiles(words: readonly string[], options: Options): Promise<
   if (base !== undefined && !changed) throw new UsageError('--base needs --changed');
   if (shard !== undefined && (changed || words.length > 0))
     throw new UsageError('--shard divides all tests of a tier: name no files, and leave out --changed');
-  if (words.length > 0) return words;
-  const files = [...(long && !all ? [] : findTests('quick')), ...(long || all ? findTests('long') : [])];
+  const tiers: readonly Tier[] = all ? ['quick', 'long'] : [long ? 'long' : 'quick'];
+  if (words.length > 0) return findNamed(words, tiers);
+  const files = tiers.flatMap(findTests);
   return changed ? chooseChanged(files, base) : files;
 }
 
