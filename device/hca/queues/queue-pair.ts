@@ -183,9 +183,8 @@ export class QueuePair implements KeyHolder, FaultSubject {
 
   /** Attributes of the creation. */
   readonly creation: Readonly<QpCreation>;
-  /** Place among the watched send queues, or -1; it is about to be watched. */
+  /** Place among the watched send queues, or -1. */
   watch = -1;
-  watchAsked = false;
   /** How often its window is halved, and when the last watch ended (`ShadowTails`). */
   watchHalvings = 0;
   watchEndedNs = Number.NEGATIVE_INFINITY;

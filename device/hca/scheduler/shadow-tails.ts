@@ -2,9 +2,9 @@
 /**
  * Shadow tails: send queues whose tails in guest memory the adapter looks at by itself for a while
  * after a doorbell, so that a stream of commands needs no further ones (docs/PROGRAMMING.md, Shadow
- * tails). A found tail acts as a doorbell does. Command admission asks for the watch of a queue,
- * `Adapter.run` looks in each pass, and the host says when it is about to wait (`rest`). Registers:
- * doorbell-registers, report: status-report.
+ * tails). A found tail acts as a doorbell does. Command admission asks for the watch of a queue at
+ * a doorbell, `Adapter.run` looks in each pass, and the host says when it is about to wait
+ * (`rest`). Registers: doorbell-registers, report: status-report.
  */
 import {
   getQueuePairRecordSendTail,
@@ -48,9 +48,8 @@ export class ShadowTails {
   /** The next place that a further queue takes, if its own queue finds nothing. */
   #hand = 0;
   #count = 0;
-  /** Queues to be watched from the next pass on. */
-  readonly #asked = new Array<QueuePair | undefined>(WATCHED_MAX).fill(undefined);
-  #askedCount = 0;
+  /** Watches that have begun since the last look. */
+  #begun = 0;
   /** The tail, and the mark, as they were read last. */
   readonly #tailBytes = new Uint8Array(QUEUE_PAIR_RECORD_SEND_TAIL_BYTES);
   readonly #tailView = new DataView(this.#tailBytes.buffer);
@@ -69,7 +68,7 @@ export class ShadowTails {
 
   /** True while a pass has to look. */
   get busy(): boolean {
-    return this.#count > 0 || this.#askedCount > 0;
+    return this.#count > 0 || this.#begun > 0;
   }
 
   /** See `AdapterPort.pollUntilNs`. */
@@ -81,26 +80,32 @@ export class ShadowTails {
     return untilNs;
   }
 
-  /** The queue has got a doorbell: it is watched from the next pass on, or goes on being so. */
+  /**
+   * The queue has got a doorbell, which waits for the scheduler: it is watched from now on, or goes
+   * on being so. Software that posts a stream rings until it sees the mark, so a mark that is set
+   * in the next pass comes after a whole turn of doorbells. A watch that begins accesses memory, so
+   * only some begin between two looks.
+   */
   ask(qp: QueuePair): void {
-    if (qp.watchAsked || qp.sendSlots === undefined || this.#askedCount === WATCHED_MAX) return;
-    if (qp.watch < 0 && qp.unwatchedBells > 0) {
+    if (qp.sendSlots === undefined) return;
+    if (qp.watch >= 0) return this.#renew(qp, qp.watch, this.#clock.now());
+    if (qp.unwatchedBells > 0) {
       qp.unwatchedBells--;
       return;
     }
-    qp.watchAsked = true;
-    this.#asked[this.#askedCount++] = qp;
+    if (this.#begun === WATCHED_MAX || !isWatchable(qp) || !qp.owner.dma.busMaster) return;
+    this.#begun++;
+    this.#begin(qp, this.#clock.now());
   }
 
-  /** Begins the watches that were asked for, looks at all tails, and ends watches in time. */
+  /** Looks at all tails, and ends watches in time. */
   look(): void {
+    this.#begun = 0;
     const nowNs = this.#clock.now();
     for (let place = 0; place < WATCHED_MAX && this.#count > 0; place++) {
       const qp = this.#queues[place];
       if (qp !== undefined) this.#lookAt(qp, place, nowNs);
     }
-    for (let index = 0; index < this.#askedCount; index++) this.#begin(this.#asked[index] as QueuePair, nowNs);
-    this.#clearAsked();
   }
 
   /**
@@ -122,18 +127,14 @@ export class ShadowTails {
 
   /** The queue takes no commands any longer, and is watched no more; its last tail is not read. */
   drop(qp: QueuePair): void {
-    if (qp.watch >= 0) this.#clear(qp);
-    this.forget(qp);
+    if (qp.watch < 0) return;
+    this.#clear(qp);
+    this.#leave(qp);
   }
 
   /** As `drop`, and nothing is written to memory. */
   forget(qp: QueuePair): void {
     if (qp.watch >= 0) this.#leave(qp);
-    if (!qp.watchAsked) return;
-    qp.watchAsked = false;
-    const index = this.#asked.indexOf(qp);
-    this.#asked[index] = this.#asked[--this.#askedCount];
-    this.#asked[this.#askedCount] = undefined;
   }
 
   #delayWatch(qp: QueuePair): void {
@@ -141,21 +142,11 @@ export class ShadowTails {
     qp.watchDoublings = Math.min(qp.watchDoublings + 1, DOUBLINGS_MAX);
   }
 
-  #clearAsked(): void {
-    while (this.#askedCount > 0) {
-      const qp = this.#asked[--this.#askedCount];
-      this.#asked[this.#askedCount] = undefined;
-      if (qp !== undefined) qp.watchAsked = false;
-    }
-  }
-
   /**
    * Marks the queue as watched, then takes its tail as found: the doorbell, which still waits, need
    * not name all commands that software has posted before it could see the mark.
    */
   #begin(qp: QueuePair, nowNs: number): void {
-    if (!isWatchable(qp) || !qp.owner.dma.busMaster) return;
-    if (qp.watch >= 0) return this.#renew(qp, qp.watch, nowNs);
     const place = this.#findPlace(nowNs);
     if (place < 0) return;
     const { recordAddress } = slotsOf(qp);
