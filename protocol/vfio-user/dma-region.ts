@@ -24,11 +24,21 @@ export const WINDOW_BYTES = 2 ** 30;
 
 export interface Window {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly words: Uint32Array<ArrayBuffer>;
+  readonly words: Int32Array<ArrayBuffer>;
   readonly quads: BigUint64Array<ArrayBuffer>;
   /** Views of pieces of `bytes`. */
   readonly views: ViewCache;
 }
+
+const NO_BYTES = new Uint8Array(0);
+
+/** A window without memory. */
+export const NO_WINDOW: Window = {
+  bytes: NO_BYTES,
+  views: new ViewCache(NO_BYTES),
+  words: new Int32Array(0),
+  quads: new BigUint64Array(0),
+};
 
 export class DmaRegion implements DmaRegionInfo {
   readonly address: number;
@@ -37,6 +47,7 @@ export class DmaRegion implements DmaRegionInfo {
   readonly protection: number;
   /** First address after the region. */
   readonly end: number;
+  readonly mapped: boolean;
   readonly readable: boolean;
   readonly writable: boolean;
   readonly #windows: (Window | undefined)[];
@@ -47,9 +58,9 @@ export class DmaRegion implements DmaRegionInfo {
     this.hostAddress = info.hostAddress;
     this.protection = info.protection;
     this.end = info.address + info.sizeBytes;
-    const mapped = info.hostAddress !== 0;
-    this.readable = mapped && (info.protection & PROTECTION.read) !== 0;
-    this.writable = mapped && (info.protection & PROTECTION.write) !== 0;
+    this.mapped = info.hostAddress !== 0;
+    this.readable = this.mapped && (info.protection & PROTECTION.read) !== 0;
+    this.writable = this.mapped && (info.protection & PROTECTION.write) !== 0;
     this.#windows = new Array(Math.ceil(info.sizeBytes / WINDOW_BYTES)).fill(undefined);
   }
 
@@ -66,7 +77,7 @@ export class DmaRegion implements DmaRegionInfo {
     const window = {
       bytes,
       views: new ViewCache(bytes),
-      words: new Uint32Array(buffer, 0, Math.floor(length / 4)),
+      words: new Int32Array(buffer, 0, Math.floor(length / 4)),
       quads: new BigUint64Array(buffer, 0, Math.floor(length / 8)),
     };
     this.#windows[index] = window;

@@ -1,22 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The only access to guest memory: a sorted table of DMA regions, searched for each transfer. An
- * access takes its address first: `memory.at(address).read(...)`. The address is no argument of the
- * access, because V8 allocates a heap number for an argument of 2^31 or more in each call that it
- * does not inline. If a range is not completely mapped with the needed access right, a method
- * returns false (or -1, or undefined) and touches nothing. Addresses and lengths come from the
- * guest and are untrusted. Accesses take effect at once; the device's host interface decides on
- * their order.
+ * The only access to guest memory: a sorted table of DMA regions, searched for each access outside
+ * the window of the last one. An access takes its address first: `memory.at(address).read(...)`.
+ * The address is no argument of the access, because V8 allocates a heap number for an argument of
+ * 2^31 or more in each call that it does not inline. If a range is not completely mapped with the
+ * needed access right, a method returns false (or -1, or undefined) and touches nothing. Addresses
+ * and lengths come from the guest and are untrusted. Accesses take effect at once; the device's
+ * host interface decides on their order.
  */
-import { DmaRegion, type DmaRegionInfo, WINDOW_BYTES, type Window } from './dma-region.ts';
-import { loadBytes, storeToWindow } from './window-copy.ts';
+import { DmaRegion, type DmaRegionInfo, NO_WINDOW, WINDOW_BYTES } from './dma-region.ts';
+import { copyWords, loadBytes, storeToWindow } from './window-copy.ts';
 
 export class GuestMemory {
   readonly #regions: DmaRegion[] = [];
   /** Address of the next access; NaN at first, so that V8 never lays it out for small integers. */
   #address = Number.NaN;
-  #last = 0;
-  /** Offset of the address in the window that `#window` last returned. */
+  /**
+   * The window of the last access, the address and number of its bytes, and the rights of its
+   * region: most accesses stay in it. No access is in the window of a new or changed table.
+   */
+  #window = NO_WINDOW;
+  #from = Number.NaN;
+  #sizeBytes = 0;
+  #readable = false;
+  #writable = false;
+  /** Offset of the address in `#window`, after `#locate`. */
   #inWindow = 0;
 
   /** The regions by address. */
@@ -33,6 +41,7 @@ export class GuestMemory {
   /** Adds a region; the library refuses overlaps. The DMA register callback calls it. */
   register(info: DmaRegionInfo): void {
     this.#regions.splice(this.at(info.address).#firstEndingAbove(), 0, new DmaRegion(info));
+    this.#forgetWindow();
   }
 
   /** True if there is a region with this address and length. */
@@ -45,17 +54,19 @@ export class GuestMemory {
     const index = this.#indexOf(address, sizeBytes);
     if (index < 0) return false;
     this.#regions.splice(index, 1);
+    this.#forgetWindow();
     return true;
   }
 
   /** True if all of `lengthBytes` is mapped, and writable if `forWrite`. */
   covers(lengthBytes: number, forWrite: boolean): boolean {
+    if (this.#locate(lengthBytes, forWrite)) return true;
     const address = this.#address;
     if (!(lengthBytes >= 0 && address >= 0 && lengthBytes <= Number.MAX_SAFE_INTEGER - address)) return false;
     if (!Number.isInteger(address) || !Number.isInteger(lengthBytes)) return false;
     let at = address;
     const end = address + lengthBytes;
-    for (let index = this.#find(); at < end; index++) {
+    for (let index = this.#firstEndingAbove(); at < end; index++) {
       const region = this.#regions[index];
       if (region === undefined || region.address > at || region.end <= at) return false;
       if (!(forWrite ? region.writable : region.readable)) return false;
@@ -66,9 +77,7 @@ export class GuestMemory {
 
   /** True when the whole range is readable and lies in one window. */
   isInPlace(lengthBytes: number): boolean {
-    if (lengthBytes <= 0 || !this.covers(lengthBytes, false)) return false;
-    const { bytes } = this.#window();
-    return this.#inWindow + lengthBytes <= bytes.length;
+    return lengthBytes > 0 && this.#locate(lengthBytes, false);
   }
 
   /**
@@ -76,20 +85,22 @@ export class GuestMemory {
    * must not keep them: after unregistration an access would be a segmentation fault.
    */
   view(lengthBytes: number): Uint8Array | undefined {
-    if (!this.isInPlace(lengthBytes)) return undefined;
-    return this.#window().views.view(this.#inWindow, lengthBytes);
+    return this.isInPlace(lengthBytes) ? this.#window.views.view(this.#inWindow, lengthBytes) : undefined;
   }
 
   /**
    * Copies guest memory into `target`. False if a part is not readable; `target` is then unchanged.
    */
   read(target: Uint8Array, targetOffset: number, lengthBytes: number): boolean {
-    if (!this.covers(lengthBytes, false) || !fits(target, targetOffset, lengthBytes)) return false;
+    if (!fits(target, targetOffset, lengthBytes)) return false;
+    if (this.#locate(lengthBytes, false)) {
+      loadBytes(target, targetOffset, this.#window, this.#inWindow, lengthBytes);
+      return true;
+    }
+    if (!this.covers(lengthBytes, false)) return false;
     for (let done = 0; done < lengthBytes; ) {
-      const window = this.#window();
-      const start = this.#inWindow;
-      const count = Math.min(lengthBytes - done, window.bytes.length - start);
-      loadBytes(target, targetOffset + done, window, start, count);
+      const count = this.#enterPiece(lengthBytes - done, false);
+      loadBytes(target, targetOffset + done, this.#window, this.#inWindow, count);
       done += count;
       this.#address += count;
     }
@@ -100,12 +111,15 @@ export class GuestMemory {
    * Copies `source` into guest memory. False if a part is not writable; nothing is then written.
    */
   write(source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
-    if (!this.covers(lengthBytes, true) || !fits(source, sourceOffset, lengthBytes)) return false;
+    if (!fits(source, sourceOffset, lengthBytes)) return false;
+    if (this.#locate(lengthBytes, true)) {
+      storeToWindow(this.#window, this.#inWindow, source, sourceOffset, lengthBytes);
+      return true;
+    }
+    if (!this.covers(lengthBytes, true)) return false;
     for (let done = 0; done < lengthBytes; ) {
-      const window = this.#window();
-      const start = this.#inWindow;
-      const count = Math.min(lengthBytes - done, window.bytes.length - start);
-      storeToWindow(window, start, source, sourceOffset + done, count);
+      const count = this.#enterPiece(lengthBytes - done, true);
+      storeToWindow(this.#window, this.#inWindow, source, sourceOffset + done, count);
       done += count;
       this.#address += count;
     }
@@ -117,24 +131,17 @@ export class GuestMemory {
    * multiples of 4.
    */
   readWords(target: Int32Array, targetOffset: number, lengthBytes: number): boolean {
-    const words = this.#wordsOf(lengthBytes, false);
-    const count = lengthBytes / 4;
-    const to = targetOffset / 4;
-    if (words === undefined || to + count > target.length) return this.read(bytesOf(target), targetOffset, lengthBytes);
-    const from = this.#inWindow / 4;
-    for (let index = 0; index < count; index++) target[to + index] = words[from + index];
+    const isWhole = targetOffset + lengthBytes <= target.byteLength && this.#locateWords(lengthBytes, false);
+    if (!isWhole) return this.read(bytesOf(target), targetOffset, lengthBytes);
+    copyWords(this.#window.words, this.#inWindow >>> 2, target, targetOffset >>> 2, lengthBytes >>> 2);
     return true;
   }
 
   /** As `write`, for a few words; see `readWords`. */
   writeWords(source: Int32Array, sourceOffset: number, lengthBytes: number): boolean {
-    const words = this.#wordsOf(lengthBytes, true);
-    const count = lengthBytes / 4;
-    const from = sourceOffset / 4;
-    if (words === undefined || from + count > source.length)
-      return this.write(bytesOf(source), sourceOffset, lengthBytes);
-    const to = this.#inWindow / 4;
-    for (let index = 0; index < count; index++) words[to + index] = source[from + index];
+    const isWhole = sourceOffset + lengthBytes <= source.byteLength && this.#locateWords(lengthBytes, true);
+    if (!isWhole) return this.write(bytesOf(source), sourceOffset, lengthBytes);
+    copyWords(source, sourceOffset >>> 2, this.#window.words, this.#inWindow >>> 2, lengthBytes >>> 2);
     return true;
   }
 
@@ -144,11 +151,11 @@ export class GuestMemory {
    * accessible but lies in two windows.
    */
   publishWords(source: Int32Array, lengthBytes: number): boolean {
-    const words = this.#wordsOf(lengthBytes, true);
-    if (words === undefined) return false;
-    const last = lengthBytes / 4 - 1;
-    const to = this.#inWindow / 4;
-    for (let index = 0; index < last; index++) words[to + index] = source[index];
+    if (!this.#locateWords(lengthBytes, true)) return false;
+    const { words } = this.#window;
+    const last = (lengthBytes >>> 2) - 1;
+    const to = this.#inWindow >>> 2;
+    copyWords(source, 0, words, to, last);
     Atomics.store(words, to + last, source[last]);
     return true;
   }
@@ -157,10 +164,8 @@ export class GuestMemory {
   fill(byte: number, lengthBytes: number): boolean {
     if (!this.covers(lengthBytes, true)) return false;
     for (let done = 0; done < lengthBytes; ) {
-      const { bytes } = this.#window();
-      const start = this.#inWindow;
-      const count = Math.min(lengthBytes - done, bytes.length - start);
-      bytes.fill(byte, start, start + count);
+      const count = this.#enterPiece(lengthBytes - done, true);
+      this.#window.bytes.fill(byte, this.#inWindow, this.#inWindow + count);
       done += count;
       this.#address += count;
     }
@@ -169,27 +174,20 @@ export class GuestMemory {
 
   /** One atomic aligned load of 4 bytes, or -1 if the address is unmapped or unaligned. */
   readU32(): number {
-    const region = this.#aligned(4, false);
-    if (region === undefined) return -1;
-    const { words } = this.#window();
-    return Atomics.load(words, this.#inWindow / 4);
+    return this.#locateAligned(4, false) ? Atomics.load(this.#window.words, this.#inWindow >>> 2) >>> 0 : -1;
   }
 
   /** One atomic aligned store of 4 bytes, ordered after all earlier stores. */
   writeU32(value: number): boolean {
-    const region = this.#aligned(4, true);
-    if (region === undefined) return false;
-    const { words } = this.#window();
-    Atomics.store(words, this.#inWindow / 4, value);
+    if (!this.#locateAligned(4, true)) return false;
+    Atomics.store(this.#window.words, this.#inWindow >>> 2, value | 0);
     return true;
   }
 
   /** One atomic aligned load of 8 bytes into `target` (low word first). */
   readU64(target: Uint32Array, targetIndex: number): boolean {
-    const region = this.#aligned(8, false);
-    if (region === undefined || targetIndex + 2 > target.length) return false;
-    const { quads } = this.#window();
-    SCRATCH_QUAD[0] = Atomics.load(quads, this.#inWindow / 8);
+    if (!this.#locateAligned(8, false) || targetIndex + 2 > target.length) return false;
+    SCRATCH_QUAD[0] = Atomics.load(this.#window.quads, this.#inWindow >>> 3);
     target[targetIndex] = SCRATCH[0];
     target[targetIndex + 1] = SCRATCH[1];
     return true;
@@ -197,12 +195,10 @@ export class GuestMemory {
 
   /** One atomic aligned store of 8 bytes, ordered after all earlier stores. */
   writeU64(low: number, high: number): boolean {
-    const region = this.#aligned(8, true);
-    if (region === undefined) return false;
-    const { quads } = this.#window();
+    if (!this.#locateAligned(8, true)) return false;
     SCRATCH[0] = low;
     SCRATCH[1] = high;
-    Atomics.store(quads, this.#inWindow / 8, SCRATCH_QUAD[0]);
+    Atomics.store(this.#window.quads, this.#inWindow >>> 3, SCRATCH_QUAD[0]);
     return true;
   }
 
@@ -210,72 +206,74 @@ export class GuestMemory {
    * Atomic compare-and-swap of 4 bytes: the old value, or -1 if not readable, writable or aligned.
    */
   compareExchangeU32(expected: number, replacement: number): number {
-    const region = this.#aligned(4, true);
-    if (region === undefined || !region.readable) return -1;
-    const { words } = this.#window();
-    return Atomics.compareExchange(words, this.#inWindow / 4, expected >>> 0, replacement >>> 0);
+    if (!this.#locateAligned(4, true) || !this.#readable) return -1;
+    return Atomics.compareExchange(this.#window.words, this.#inWindow >>> 2, expected | 0, replacement | 0) >>> 0;
   }
 
   /** Atomic compare-and-swap of 8 opaque bytes: the old value, or undefined. */
   compareExchangeU64(expected: bigint, replacement: bigint): bigint | undefined {
-    const region = this.#aligned(8, true);
-    if (region === undefined || !region.readable) return undefined;
-    const { quads } = this.#window();
-    return Atomics.compareExchange(quads, this.#inWindow / 8, expected, replacement);
+    if (!this.#locateAligned(8, true) || !this.#readable) return undefined;
+    return Atomics.compareExchange(this.#window.quads, this.#inWindow >>> 3, expected, replacement);
   }
 
   /** Atomic addition modulo 2^64: the old value, or undefined. */
   fetchAddU64(addend: bigint): bigint | undefined {
-    const region = this.#aligned(8, true);
-    if (region === undefined || !region.readable) return undefined;
-    const { quads } = this.#window();
-    return Atomics.add(quads, this.#inWindow / 8, addend);
+    if (!this.#locateAligned(8, true) || !this.#readable) return undefined;
+    return Atomics.add(this.#window.quads, this.#inWindow >>> 3, addend);
+  }
+
+  /** As `#locate`, for a range of whole words. */
+  #locateWords(lengthBytes: number, forWrite: boolean): boolean {
+    return this.#locate(lengthBytes, forWrite) && ((this.#inWindow | lengthBytes) & 3) === 0;
+  }
+
+  /** As `#locate`, for `sizeBytes` bytes at a multiple of `sizeBytes`, which is a power of two. */
+  #locateAligned(sizeBytes: number, forWrite: boolean): boolean {
+    return this.#locate(sizeBytes, forWrite) && (this.#inWindow & (sizeBytes - 1)) === 0;
   }
 
   /**
-   * Words of the window that holds the whole range, with the offset of the range in `#inWindow`;
-   * undefined if the range is not accessible, unaligned, or in two windows.
+   * True if the whole range is accessible and lies in one window, which is then `#window` with the
+   * offset `#inWindow`.
    */
-  #wordsOf(lengthBytes: number, forWrite: boolean): Uint32Array | undefined {
-    const address = this.#address;
-    const region = this.#regions[this.#find()];
-    if (region === undefined || !(address >= region.address && address + lengthBytes <= region.end)) return undefined;
-    if (!(forWrite ? region.writable : region.readable)) return undefined;
-    const { words } = this.#window();
-    return this.#inWindow % 4 === 0 && this.#inWindow + lengthBytes <= WINDOW_BYTES ? words : undefined;
+  #locate(lengthBytes: number, forWrite: boolean): boolean {
+    let inWindow = this.#address - this.#from;
+    if (!(inWindow >= 0 && inWindow + lengthBytes <= this.#sizeBytes)) {
+      if (!this.#enterWindow()) return false;
+      inWindow = this.#address - this.#from;
+      if (inWindow + lengthBytes > this.#sizeBytes) return false;
+    }
+    // Windows are short of 2^31 bytes: what is no small integer here is no whole number of bytes.
+    this.#inWindow = inWindow | 0;
+    if (this.#inWindow !== inWindow || (lengthBytes | 0) !== lengthBytes || lengthBytes < 0) return false;
+    return forWrite ? this.#writable : this.#readable;
   }
 
-  #aligned(sizeBytes: number, forWrite: boolean): DmaRegion | undefined {
-    const address = this.#address;
-    const region = this.#regions[this.#find()];
-    if (region === undefined || !(address >= region.address && address + sizeBytes <= region.end)) return undefined;
-    if (address % sizeBytes !== 0) return undefined;
-    return (forWrite ? region.writable : region.readable) ? region : undefined;
-  }
-
-  /**
-   * The window that holds the address, which is mapped. Leaves the offset of the address in it in
-   * `#inWindow`.
-   */
-  #window(): Window {
-    const region = this.#regions[this.#find()];
-    const inRegion = this.#address - region.address;
+  /** Makes the window that holds the address `#window`. False if it is not mapped. */
+  #enterWindow(): boolean {
+    const region = this.#regions[this.#firstEndingAbove()];
+    if (region === undefined || !(this.#address >= region.address) || !region.mapped) return false;
     // The remainder of two numbers that are not small integers is a call of `fmod`.
-    const index = Math.floor(inRegion / WINDOW_BYTES);
-    this.#inWindow = inRegion - index * WINDOW_BYTES;
-    return region.window(index);
+    const index = Math.floor((this.#address - region.address) / WINDOW_BYTES);
+    this.#window = region.window(index);
+    this.#from = region.address + index * WINDOW_BYTES;
+    this.#sizeBytes = this.#window.bytes.length;
+    this.#readable = region.readable;
+    this.#writable = region.writable;
+    return true;
   }
 
-  /**
-   * Index of the region that holds the address, or of any other one. Tries the last one found
-   * first.
-   */
-  #find(): number {
-    const address = this.#address;
-    const last = this.#regions[this.#last];
-    if (last !== undefined && address >= last.address && address < last.end) return this.#last;
-    this.#last = this.#firstEndingAbove();
-    return this.#last;
+  /** Locates the address. Returns how many of `lengthBytes`, all accessible, its window has. */
+  #enterPiece(lengthBytes: number, forWrite: boolean): number {
+    this.#locate(1, forWrite);
+    return Math.min(lengthBytes, this.#sizeBytes - this.#inWindow);
+  }
+
+  /** The memory of a window is unmapped together with its region. */
+  #forgetWindow(): void {
+    this.#window = NO_WINDOW;
+    this.#from = Number.NaN;
+    this.#sizeBytes = 0;
   }
 
   /** Index of the region with this address and length, or -1. */

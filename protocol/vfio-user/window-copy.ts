@@ -12,6 +12,18 @@ import type { Window } from './dma-region.ts';
  */
 const LOOP_BYTES = 64;
 
+/** Copies `count` words, four a step. Both arrays are long enough. */
+export function copyWords(source: Int32Array, from: number, target: Int32Array, to: number, count: number): void {
+  let done = 0;
+  for (; done + 4 <= count; done += 4) {
+    target[to + done] = source[from + done];
+    target[to + done + 1] = source[from + done + 1];
+    target[to + done + 2] = source[from + done + 2];
+    target[to + done + 3] = source[from + done + 3];
+  }
+  for (; done < count; done++) target[to + done] = source[from + done];
+}
+
 /** Copies `count` bytes of the window from `from` on into `target` at `at`. */
 export function loadBytes(target: Uint8Array, at: number, { bytes, words }: Window, from: number, count: number): void {
   if (count > LOOP_BYTES) {

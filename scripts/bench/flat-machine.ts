@@ -11,6 +11,7 @@ import type { HardwareAccess } from '../../device/rig/driver/hardware-access.ts'
 import { joinBySwitches } from '../../device/rig/fixtures/switch-row.ts';
 import { SimulatedClock } from '../../device/rig/machine/simulated-clock.ts';
 import { ViewCache } from '../../protocol/vfio-user/view-cache.ts';
+import { copyWords } from '../../protocol/vfio-user/window-copy.ts';
 
 const RUN_BUDGET = 1024;
 /** No time is a small integer, as in a process that has run for some seconds. */
@@ -165,18 +166,6 @@ export class FlatMachine implements HardwareAccess {
       if (!condition() && !this.clock.jumpToAlarm()) throw new Error(`idle without ${what}`);
     }
   }
-}
-
-/** Copies four words a step. */
-function copyWords(source: Int32Array, from: number, target: Int32Array, to: number, count: number): void {
-  let done = 0;
-  for (; done + 4 <= count; done += 4) {
-    target[to + done] = source[from + done];
-    target[to + done + 1] = source[from + done + 1];
-    target[to + done + 2] = source[from + done + 2];
-    target[to + done + 3] = source[from + done + 3];
-  }
-  for (; done < count; done++) target[to + done] = source[from + done];
 }
 
 function isShort(address: number, lengthBytes: number): boolean {
