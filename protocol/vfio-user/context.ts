@@ -7,6 +7,7 @@
  * it sent before the context is destroyed: QEMU waits for answers with its lock held, and would not
  * notice that the socket has closed.
  */
+import { performance } from 'node:perf_hooks';
 import { CallbackSet } from './callbacks.ts';
 import { ConfigSpace } from './config-space.ts';
 import { RESET_KIND, resetKindOf, SYSLOG } from './constants.ts';

@@ -131,7 +131,7 @@ export class GuestMemory {
    * multiples of 4.
    */
   readWords(target: Int32Array, targetOffset: number, lengthBytes: number): boolean {
-    const isWhole = targetOffset + lengthBytes <= target.byteLength && this.#locateWords(lengthBytes, false);
+    const isWhole = (targetOffset + lengthBytes) >>> 2 <= target.length && this.#locateWords(lengthBytes, false);
     if (!isWhole) return this.read(bytesOf(target), targetOffset, lengthBytes);
     copyWords(this.#window.words, this.#inWindow >>> 2, target, targetOffset >>> 2, lengthBytes >>> 2);
     return true;
@@ -139,7 +139,7 @@ export class GuestMemory {
 
   /** As `write`, for a few words; see `readWords`. */
   writeWords(source: Int32Array, sourceOffset: number, lengthBytes: number): boolean {
-    const isWhole = sourceOffset + lengthBytes <= source.byteLength && this.#locateWords(lengthBytes, true);
+    const isWhole = (sourceOffset + lengthBytes) >>> 2 <= source.length && this.#locateWords(lengthBytes, true);
     if (!isWhole) return this.write(bytesOf(source), sourceOffset, lengthBytes);
     copyWords(source, sourceOffset >>> 2, this.#window.words, this.#inWindow >>> 2, lengthBytes >>> 2);
     return true;

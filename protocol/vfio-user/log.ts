@@ -4,6 +4,7 @@
  * client could fill a disk. A token bucket lets a burst through, then a few lines per second, and
  * reports the number of suppressed lines.
  */
+import { performance } from 'node:perf_hooks';
 import { SYSLOG } from './constants.ts';
 
 /** Methods of a pino logger that the binding uses. */

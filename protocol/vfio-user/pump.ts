@@ -8,7 +8,9 @@
  * costs more than the wait (6 us in a virtual machine). README.md has the measurements. An
  * exception in a pass ends the pump (`fail`).
  */
+
 import { availableParallelism } from 'node:os';
+import { performance } from 'node:perf_hooks';
 import type { VfioUserContext } from './context.ts';
 import { findUvLoop, LoopTurn, LoopWatch, throwUncaught, type UvLoop } from './event-loop.ts';
 import { SpinTime } from './spin-time.ts';

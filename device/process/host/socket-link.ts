@@ -4,7 +4,9 @@
  * connects and retries for ever. Either side may restart; the link recovers. It works on Node's
  * event loop beside the pump, which `wake` wakes.
  */
+
 import type { OnReadOpts, Socket } from 'node:net';
+import { performance } from 'node:perf_hooks';
 import type { LinkKey } from '../../../protocol/system/link-key.ts';
 import { type LinkEndpoint, nameEndpoint, takesKey } from '../../../protocol/system/socket-address.ts';
 import type { StreamLink } from '../../fabric/link/stream-link.ts';

@@ -5,6 +5,7 @@
  * adapter into guest memory accesses and interrupts (docs/ARCHITECTURE.md, The seam).
  */
 
+import { performance } from 'node:perf_hooks';
 import {
   type Libvfio,
   type LogTarget,
