@@ -50,7 +50,7 @@ for (const [where, base] of [
 ] as const) {
   const loop = new MessageLoop(base);
   const datagrams = new TransportTraffic(SMALL_DATAGRAMS, {}, MEMORY_BYTES, base);
-  const writes = new TransportTraffic(SMALL_WRITES, {}, MEMORY_BYTES, base);
+  const writes = new TransportTraffic({ ...SMALL_WRITES, paged: true }, {}, MEMORY_BYTES, base);
   const mlx5 = MESSAGE_KINDS.map((kind) => ({ kind, messages: new Mlx5Messages(kind, base) }));
   // The machines have set the budget of a live process.
   raiseInliningBudget(inlinedBytes);

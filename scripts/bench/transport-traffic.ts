@@ -9,9 +9,10 @@
 import type { AdapterOptions } from '../../device/hca/adapter/options.ts';
 import { Driver } from '../../device/rig/driver/driver.ts';
 import type { DriverQueuePair } from '../../device/rig/driver/queue-pair.ts';
+import type { DriverMemoryRegion } from '../../device/rig/driver/requests.ts';
 import type { SendRequest } from '../../device/rig/driver/send-request.ts';
 import { setCompletionQueueRecordConsumed } from '../../protocol/layout/gen/completion-queue-record.gen.ts';
-import { TRACE_SNAP_LENGTH } from '../../protocol/layout/gen/constants.gen.ts';
+import { PAGE_BYTES, TRACE_SNAP_LENGTH } from '../../protocol/layout/gen/constants.gen.ts';
 import { DOORBELL_QPN_SHIFT } from '../../protocol/layout/gen/doorbell.gen.ts';
 import {
   setQueuePairRecordReceiveTail,
@@ -26,10 +27,11 @@ import {
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { SEND_COMMAND_SEQUENCE_MASK, setSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
 import { encodeSge } from '../../protocol/layout/gen/sge.gen.ts';
-import { AccessFlag, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { AccessFlag, MrKind, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import { FlatMachine } from './flat-machine.ts';
 
 const MEMORY_BYTES = 1 << 30;
+const ADDRESS_BYTES = 8;
 const GRH = 40;
 const QKEY = 1;
 const PATH_MTU_4096 = 5;
@@ -55,6 +57,8 @@ export interface Traffic {
   readonly inFlight: number;
   /** Switches between the two ports; none when absent. */
   readonly hops?: number;
+  /** True for a region with pages, as programs register one; else it is all of memory. */
+  readonly paged?: boolean;
 }
 
 /** Offsets in guest memory of one sender and its receiver, and their progress. */
@@ -93,9 +97,11 @@ export class TransportTraffic {
     this.#traffic = traffic;
     this.#entries = Math.max(traffic.batch, traffic.inFlight / traffic.queuePairs);
     const pd = this.#driver.createProtectionDomain();
-    const region = this.#driver.createDmaRegion(pd, RIGHTS);
+    const targetBytes = traffic.size + GRH;
     const source = this.#driver.allocator.allocate(traffic.size);
-    const target = this.#driver.allocator.allocate(traffic.size + GRH);
+    const target = this.#driver.allocator.allocate(targetBytes);
+    const end = target + targetBytes;
+    const region = traffic.paged ? this.#registerPages(pd, source, end) : this.#driver.createDmaRegion(pd, RIGHTS);
     const addressHandle = this.#driver.addressHandles.add({ port: 1, dlid: 2, pd });
     const base = {
       opcode: traffic.opcode,
@@ -107,7 +113,7 @@ export class TransportTraffic {
         traffic.serviceType === ServiceType.UD
           ? { remoteQpn: to.qpn, qkey: QKEY, addressHandle }
           : { remote: { address: target, rkey: region.rkey } };
-      this.#fill(from, to, { ...base, ...where }, { address: target, length: traffic.size + GRH, lkey: region.lkey });
+      this.#fill(from, to, { ...base, ...where }, { address: target, length: targetBytes, lkey: region.lkey });
       return pairOf(from, to, memoryBase);
     });
   }
@@ -140,6 +146,19 @@ export class TransportTraffic {
     const unfinished = this.#machine.readRegister(CSR.COMPLETION_CREDITS_USED, 4);
     if (launches < this.messages || unfinished !== 0)
       throw new Error(`${launches} launches for ${this.messages} messages, ${unfinished} did not complete`);
+  }
+
+  /** Registers the memory from `start` to `end`, whose virtual addresses are those of the bus. */
+  #registerPages(pd: number, start: number, end: number): DriverMemoryRegion {
+    const first = start - (start % PAGE_BYTES);
+    const pageCount = Math.ceil((end - first) / PAGE_BYTES);
+    const pageListAddress = this.#driver.allocator.allocate(pageCount * ADDRESS_BYTES);
+    const list = this.#machine.view(pageListAddress, pageCount * ADDRESS_BYTES);
+    for (let page = 0; page < pageCount; page++)
+      list.setBigUint64(page * ADDRESS_BYTES, BigInt(first + page * PAGE_BYTES), true);
+    const pages = { pageListAddress, pageCount, pageShift: Math.log2(PAGE_BYTES) };
+    const range = { startAddress: start, length: end - start };
+    return this.#driver.createMemoryRegion({ pd, kind: MrKind.PAGED, access: RIGHTS, ...range, ...pages });
   }
 
   #post(pair: Pair): void {

@@ -4,8 +4,8 @@
  * second of the transport, in process, by service, operation, message size and number of QPs. Every
  * packet is built with all its headers, without CRCs as on any cable, and parsed at the other port;
  * acknowledgements are real. `many-qps` compares one QP with 10,000, `lone-qp` with 1,000 that have
- * a message each; `trace` compares traces off and on, `trace-off` sources with and without hooks;
- * `heap` sends 50 million messages.
+ * a message each; `pages` compares regions without and with pages, `trace` traces off and on,
+ * `trace-off` sources with and without hooks; `heap` sends 50 million messages.
  */
 import { resolve } from 'node:path';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
@@ -167,6 +167,14 @@ function compareLoneQueuePair(json: boolean): void {
   }
 }
 
+/** Compares messages in a region that is all of memory, a kernel's, with those of a program's. */
+function comparePages(json: boolean): void {
+  const plan = { ...SMALL_WRITES, queuePairs: 1, inFlight: SMALL_WRITES.batch };
+  const whole = new TransportTraffic(plan);
+  const paged = new TransportTraffic({ ...plan, paged: true });
+  compare('pages', ['one region', whole], ['pages', paged], json);
+}
+
 /**
  * Runs two kinds of traffic in turns, so that other load affects both; the ratio of each turn
  * counts.
@@ -226,7 +234,7 @@ await runEntry(async () => {
 
 async function runScenarios({ only, against, pairs = PAIRS, messages, list, json = false }: Options): Promise<void> {
   const all = scenarios(messages);
-  const comparisons = against === undefined ? ['many-qps', 'lone-qp', 'trace', 'trace-off'] : [];
+  const comparisons = against === undefined ? ['many-qps', 'lone-qp', 'pages', 'trace', 'trace-off'] : [];
   const names = [...all.map(({ name }) => name), ...comparisons];
   const wanted = only?.split(',') ?? names.filter((name) => name !== 'heap');
   const unknown = wanted.find((name) => !names.includes(name));
@@ -246,6 +254,7 @@ async function runScenarios({ only, against, pairs = PAIRS, messages, list, json
   for (const scenario of all) if (wanted.includes(scenario.name)) measure(scenario, json);
   if (wanted.includes('many-qps')) compareManyQueuePairs(json);
   if (wanted.includes('lone-qp')) compareLoneQueuePair(json);
+  if (wanted.includes('pages')) comparePages(json);
   if (wanted.includes('trace')) await compareTraced(json);
   if (wanted.includes('trace-off')) await compareAbsentHooks(json);
 }
