@@ -52,9 +52,11 @@ static bool vuhca_take_byte(struct vuhca_eq *eq, unsigned int i)
 
 /*
  * Takes the events that secondary bytes announce; skips eight bytes at a time
- * that are clear. Returns their number.
+ * that are clear. Returns their number. Sets @entries when a byte was set that
+ * stands for no object: only the entries tell its events, and the byte that
+ * announced them is clear now.
  */
-static unsigned int vuhca_take_bytes(struct vuhca_eq *eq)
+static unsigned int vuhca_take_bytes(struct vuhca_eq *eq, bool *entries)
 {
 	struct vuhca_summary *summary = eq->poller.summary;
 	unsigned int i, j, count = 0;
@@ -66,9 +68,14 @@ static unsigned int vuhca_take_bytes(struct vuhca_eq *eq)
 	for (i = 0; i < VUHCA_SUMMARY_COUNT; i += sizeof(u64)) {
 		if (!READ_ONCE(*(u64 *)&summary->secondary[i]))
 			continue;
-		for (j = i; j < i + sizeof(u64); j++)
-			if (READ_ONCE(summary->secondary[j]))
-				count += vuhca_take_byte(eq, j);
+		for (j = i; j < i + sizeof(u64); j++) {
+			if (!READ_ONCE(summary->secondary[j]))
+				continue;
+			if (vuhca_take_byte(eq, j))
+				count++;
+			else
+				*entries = true;
+		}
 	}
 	eq->poller.untaken += count;
 	eq->events += count;
@@ -88,9 +95,10 @@ bool vuhca_poller_is_marked(struct vuhca_eq *eq)
 unsigned int vuhca_eq_serve(struct vuhca_eq *eq)
 {
 	unsigned int count;
+	bool entries;
 
 	lockdep_assert_held(&eq->lock);
-	count = vuhca_take_bytes(eq);
+	count = vuhca_take_bytes(eq, &entries);
 	/* An entry without a byte of its own is read after its byte was cleared. */
 	mb();
 	return count + vuhca_eq_process(eq);
@@ -102,9 +110,8 @@ unsigned int vuhca_eq_serve(struct vuhca_eq *eq)
  */
 unsigned int vuhca_eq_take_marked(struct vuhca_eq *eq)
 {
-	const u8 *shared = &eq->poller.summary->secondary[VUHCA_SUMMARY_SHARED];
-	bool entries = !eq->index || READ_ONCE(*shared);
-	unsigned int count = vuhca_take_bytes(eq);
+	bool entries = !eq->index;
+	unsigned int count = vuhca_take_bytes(eq, &entries);
 
 	if (!entries && eq->poller.untaken < BIT(eq->entries_log2 - 1))
 		return count;
