@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Links that come up at any time of a first sweep are found, although the flag was set before. */
+/**
+ * Links that come up at any time of a first sweep are found: at a switch, although its flag was set
+ * before, and at the port of the manager, which has no flag.
+ */
 import t from 'tap';
 import { buildManaged, embeddedOptions } from '../../../rig/fixtures/managed-adapter.ts';
+import { ManagedFabric } from '../../../rig/fixtures/managed-fabric.ts';
 import { InProcessMachine } from '../../../rig/machine/machine.ts';
 import { Cable } from '../../link/cable.ts';
 
@@ -22,4 +26,15 @@ t.test('a link that comes up within a sweep', async (t) => {
     if (!ports.every(({ active }) => active)) late.push(before);
   }
   t.same(late, [], 'steps before the link came up');
+});
+
+t.test('a link of the port of the manager that comes up within a sweep', async (t) => {
+  const late: number[] = [];
+  for (let before = 0; before < STEPS; before++) {
+    const fabric = new ManagedFabric({ switches: [], adapters: 2, links: [], managers: [{ at: 'a0' }] });
+    for (let pass = 0; pass < before; pass++) fabric.pass();
+    fabric.join('a0', 'a1');
+    if (!fabric.runUntil(() => fabric.allActive)) late.push(before);
+  }
+  t.same(late, [], 'passes before the link came up');
 });

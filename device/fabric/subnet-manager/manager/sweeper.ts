@@ -162,6 +162,7 @@ export class Sweeper {
     else keepTables(this.subnet, subnet);
     const before = this.subnet;
     const silentBefore = this.counters.silent;
+    const wasUp = subnet.ownPort?.isUp;
     const groups = () => this.#administration.groups();
     this.#administration.subnet = subnet;
     this.#administration.managers = this.#managers(subnet);
@@ -172,6 +173,10 @@ export class Sweeper {
     const isComplete = subnet.silent === 0 && this.counters.silent === silentBefore;
     this.#retryNs = isComplete ? SECOND : Math.min(2 * this.#retryNs, this.#options.sweepNs);
     this.#plan(isComplete ? Infinity : this.#retryNs, this.#options.sweepNs);
+    // The answers to writes tell of a link that the discovery has not crossed, or no longer. A
+    // switch keeps a flag for that, the port of the manager has none, and the next look would
+    // compare with the answer.
+    if (subnet.ownPort?.isUp !== wasUp) this.sweepNow();
   }
 
   /** SMInfo of this manager and of the others. */
