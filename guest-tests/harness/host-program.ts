@@ -4,6 +4,7 @@
  * by gcc and run on the host.
  */
 import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -13,11 +14,20 @@ const INCLUDES = ['-I', pathOf('../driver')];
 
 /**
  * Compiles `guest-tests/wraps/NAME.c` and returns the path of the program in `folder`. `flags`:
- * more of gcc's. Throws with the compiler's messages.
+ * more of gcc's. `headers`: names of the kernel's headers that files of the driver include, and
+ * that are empty here. Throws with the compiler's messages.
  */
-export function compileForHost(folder: string, name: string, flags: readonly string[]): string {
+export function compileForHost(
+  folder: string,
+  name: string,
+  flags: readonly string[],
+  headers: readonly string[] = [],
+): string {
   const program = join(folder, name);
-  execFileSync('gcc', [...FLAGS, ...INCLUDES, ...flags, '-o', program, pathOf(`../wraps/${name}.c`)]);
+  mkdirSync(join(folder, 'linux'));
+  for (const header of headers) writeFileSync(join(folder, 'linux', `${header}.h`), '');
+  const includes = [...INCLUDES, `-I${folder}`];
+  execFileSync('gcc', [...FLAGS, ...includes, ...flags, '-o', program, pathOf(`../wraps/${name}.c`)]);
   return program;
 }
 

@@ -133,7 +133,7 @@ static bool vt_strand(struct vt_timers *w)
 	vt_timers_complete(w, 0);
 	if (!VT_CHECK(t, vt_wait_event(&w->cq[0], 1, VT_TIMEOUT_MS), "first"))
 		return false;
-	/* The handler, which has called for the first event, looks for more. */
+	/* The handler that reported the first event may still look for more. */
 	synchronize_irq(w->eq->irq);
 	vt_timers_complete(w, 1);
 	return VT_EQUAL(t, vt_timers_pending(w), 2);

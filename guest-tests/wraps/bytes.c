@@ -9,40 +9,22 @@
  * enough. Prints the number of events of each kind, how many completions and how
  * many entries were lost, and how many without barriers.
  */
-#include <endian.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <linux/types.h>
 
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef int32_t s32;
-typedef uint64_t u64;
+#include "two-threads.h"
+#include "types.h"
 
-/* The parts of the kernel that vuhca_eq.h and vuhca_eq_bytes.c need. */
-#define VUHCA_INTERNAL_H
+/* The other parts of the kernel that vuhca_eq.h and vuhca_eq_bytes.c need. */
 #define BIT(n) (1u << (n))
 #define __aligned(n) __attribute__((aligned(n)))
-#define READ_ONCE(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
-#define WRITE_ONCE(x, value) __atomic_store_n(&(x), value, __ATOMIC_RELAXED)
 #define xchg(x, value) __atomic_exchange_n(x, value, __ATOMIC_SEQ_CST)
-#define EXPORT_SYMBOL_GPL(name)
 #define cpu_to_le32(x) htole32(x)
 #define cpu_to_le64(x) htole64(x)
-#define lockdep_assert_held(lock) ((void)(lock))
 #define spin_lock_irq(lock) ((void)(lock))
 #define spin_unlock_irq(lock) ((void)(lock))
 #define mb() order()
 
 typedef u64 dma_addr_t;
-typedef int spinlock_t;
-struct list_head { struct list_head *next; };
 struct work_struct { int unused; };
 struct hrtimer { int unused; };
 struct completion { int unused; };
@@ -86,8 +68,6 @@ unsigned int vuhca_eq_process(struct vuhca_eq *eq);
 #define MOST_PASSES 500
 /* Passes in which an event must be lost without barriers. */
 #define ENOUGH 30
-/* Bound of a wait for the other thread, which may not have a processor. */
-#define SPINS 1000
 /* The adapter is late by up to so many steps, because the driver reads 256 bytes. */
 #define DELAYS 256
 
@@ -99,21 +79,10 @@ static struct slot {
 	u32 posted __aligned(64);
 	bool is_seen __aligned(64);
 } slots[SLOTS];
-static struct { unsigned int at __aligned(64); } progress[2];
-static pthread_barrier_t both;
 static enum kind kind;
 /* An interrupt, which reads the entries in any case, or a poll. */
 static unsigned int (*take)(struct vuhca_eq *eq);
 static bool is_over;
-
-static inline void keep_pace(int self, unsigned int slot)
-{
-	unsigned int spins = 0;
-
-	WRITE_ONCE(progress[self].at, slot);
-	while (READ_ONCE(progress[!self].at) < slot && ++spins < SPINS)
-		;
-}
 
 /* The CQ of a byte has a completion, or does not yet. */
 static void look(struct vuhca_dev *dev, void *object)

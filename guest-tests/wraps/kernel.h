@@ -7,36 +7,20 @@
 #ifndef WRAPS_KERNEL_H
 #define WRAPS_KERNEL_H
 
-#define VUHCA_INTERNAL_H
-
-#include <endian.h>
 #include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <linux/types.h>
 
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef int32_t s32;
-typedef uint64_t u64;
+#include "types.h"
 
 #define DIV_ROUND_UP(n, d) (((n) + (d) - 1) / (d))
 #define min(a, b) ((a) < (b) ? (a) : (b))
 #define READ_ONCE(x) (x)
-#define EXPORT_SYMBOL_GPL(name)
 #define le64_to_cpu(x) le64toh(x)
 #define get_unaligned_le64(p) le64toh(*(const u64 *)(p))
-#define lockdep_assert_held(lock) ((void)(lock))
 #define spin_lock_irqsave(lock, flags) ((void)(lock), (flags) = 0)
 #define spin_unlock_irqrestore(lock, flags) ((void)(lock), (void)(flags))
 #define wake_up(queue) ((void)(queue))
 #define wmb() ((void)0)
 
-struct list_head { struct list_head *next; };
-typedef int spinlock_t;
 typedef int wait_queue_head_t;
 struct delayed_work { int unused; };
 

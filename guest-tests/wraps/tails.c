@@ -8,18 +8,17 @@
  * Prints the number of tails, and how many of them each has lost.
  */
 #include <endian.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "two-threads.h"
 #include "../provider/vu_tail.h"
 
 /* The parts of the kernel that vuhca_tail.h needs. */
 #define mb() __atomic_thread_fence(__ATOMIC_SEQ_CST)
-#define READ_ONCE(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
 #include "../driver/vuhca_tail.h"
 
 #define SLOTS 4096
@@ -28,16 +27,12 @@
 #define ENOUGH 30
 /* Slots that a thread reads in advance: a line that both have read makes a store wait. */
 #define AHEAD 4
-/* Bound of a wait for the other thread, which may not have a processor. */
-#define SPINS 1000
 
 static struct slot {
 	_Alignas(64) struct vuhca_queue_pair_record record;
 	bool driver_saw_mark;
 	bool adapter_saw_tail;
 } slots[SLOTS + AHEAD];
-static struct { _Alignas(64) unsigned int at; } progress[2];
-static pthread_barrier_t both;
 static enum { DRIVER, PROVIDER, NO_BARRIER, ENDED } turn;
 
 static bool look_without_barrier(const struct vuhca_queue_pair_record *record)
@@ -49,14 +44,10 @@ static bool look_without_barrier(const struct vuhca_queue_pair_record *record)
 	return vuhca_queue_pair_record_get_watched(&seen);
 }
 
-static inline void keep_pace(int self, unsigned int slot)
+static inline void reach(int self, unsigned int slot)
 {
-	unsigned int spins = 0;
-
 	(void)READ_ONCE(slots[slot + AHEAD].record.dw1);
-	__atomic_store_n(&progress[self].at, slot, __ATOMIC_RELAXED);
-	while (READ_ONCE(progress[!self].at) < slot && ++spins < SPINS)
-		;
+	keep_pace(self, slot);
 }
 
 static inline __attribute__((always_inline)) void
@@ -67,7 +58,7 @@ drive_pass(bool (*look)(const struct vuhca_queue_pair_record *record))
 
 	for (i = 0; i < SLOTS; i++) {
 		slot = &slots[i];
-		keep_pace(0, i);
+		reach(0, i);
 		__atomic_store_n(&slot->record.send_tail, htole16(1), __ATOMIC_RELAXED);
 		slot->driver_saw_mark = look(&slot->record);
 	}
@@ -123,7 +114,7 @@ static unsigned int unwatch(void)
 	pthread_barrier_wait(&both);
 	for (i = 0; i < SLOTS; i++) {
 		slot = &slots[i];
-		keep_pace(1, i);
+		reach(1, i);
 		__atomic_store_n(&slot->record.dw1, 0, __ATOMIC_RELAXED);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		slot->adapter_saw_tail = READ_ONCE(slot->record.send_tail);
