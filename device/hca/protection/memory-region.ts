@@ -11,7 +11,7 @@ import { type Dma, STORE_BYTES } from '../function/dma.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { RegionPort } from './key-lookup.ts';
-import { PAGE_BYTES } from './page-size.ts';
+import { PAGE_SIZES } from './page-size.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
 /** All bits that an access field may have. */
@@ -99,7 +99,7 @@ export class MemoryRegion implements RegionPort {
    * one page.
    */
   #locateInPage(dma: Dma, lengthBytes: number): number {
-    const pageBytes = PAGE_BYTES[this.pageShift];
+    const pageBytes = PAGE_SIZES[this.pageShift];
     const firstPage = Math.floor(this.startAddress / pageBytes) * pageBytes;
     // The addresses of a zero-based region count from its own first byte, whose place in the page
     // `startAddress` gives (IBTA 10.6.2).

@@ -11,7 +11,7 @@ import type { FaultSubject } from '../function/fault-log.ts';
 import { MemoryRegion } from './memory-region.ts';
 import { PageDirectory } from './page-directory.ts';
 import type { FaultingRegion, PageFault, PageFaults } from './page-faults.ts';
-import { PAGE_BYTES } from './page-size.ts';
+import { PAGE_SIZES } from './page-size.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
 /** Bits of a directory entry that are no address. */
@@ -34,7 +34,7 @@ export class OnDemandRegion extends MemoryRegion implements FaultingRegion {
   }
 
   pageOf(address: number): number {
-    return Math.floor(address / PAGE_BYTES[this.pageShift]);
+    return Math.floor(address / PAGE_SIZES[this.pageShift]);
   }
 
   override isPresent(address: number, lengthBytes: number): boolean {
@@ -88,7 +88,7 @@ export class OnDemandRegion extends MemoryRegion implements FaultingRegion {
     const last = this.pageOf(address + lengthBytes - 1);
     for (let page = this.pageOf(address); page <= last; page++) {
       if (this.directory.get(page) & flag) continue;
-      const from = Math.max(address, page * PAGE_BYTES[this.pageShift]);
+      const from = Math.max(address, page * PAGE_SIZES[this.pageShift]);
       this.#pageFaults.miss(this, from, address + lengthBytes - from, isWrite);
       return false;
     }
@@ -100,7 +100,7 @@ export class OnDemandRegion extends MemoryRegion implements FaultingRegion {
    * `lengthBytes` from there on lie in the page.
    */
   #locate(dma: Dma, address: number, lengthBytes: number): number {
-    const pageBytes = PAGE_BYTES[this.pageShift];
+    const pageBytes = PAGE_SIZES[this.pageShift];
     const page = this.pageOf(address);
     const inPage = address - page * pageBytes;
     const entry = this.directory.get(page);

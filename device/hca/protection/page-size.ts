@@ -7,5 +7,5 @@
 /** One more than the largest log2 that a field of any adapter can have. */
 const SHIFTS = 64;
 
-/** `PAGE_BYTES[shift]` is `2 ** shift`. */
-export const PAGE_BYTES: Readonly<Float64Array> = Float64Array.from({ length: SHIFTS }, (_, shift) => 2 ** shift);
+/** `PAGE_SIZES[shift]` is `2 ** shift`. */
+export const PAGE_SIZES: Readonly<Float64Array> = Float64Array.from({ length: SHIFTS }, (_, shift) => 2 ** shift);

@@ -10,7 +10,7 @@ import { type Dma, STORE_BYTES } from '../../../hca/function/dma.ts';
 import type { FaultSubject } from '../../../hca/function/fault-log.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
 import type { RegionPort } from '../../../hca/protection/key-lookup.ts';
-import { PAGE_BYTES } from '../../../hca/protection/page-size.ts';
+import { PAGE_SIZES } from '../../../hca/protection/page-size.ts';
 import type { WordBlock } from '../../../host.ts';
 import { KeyRight } from '../../shared/key-rights.ts';
 import { isIndirect, type KeyAttributes, rightsOf } from './key-attributes.ts';
@@ -106,7 +106,7 @@ export class MemoryKey implements RegionPort {
       cursor.at(address - startAddr);
       return pieces.find(cursor);
     }
-    const pieceBytes = PAGE_BYTES[logPageSize];
+    const pieceBytes = PAGE_SIZES[logPageSize];
     const piece = Math.floor(address / pieceBytes);
     const offset = address - piece * pieceBytes;
     return pieces.enter(cursor, piece - Math.floor(startAddr / pieceBytes), offset) ? pieceBytes - offset : 0;
@@ -125,7 +125,7 @@ export class MemoryKey implements RegionPort {
     if (this.#pages === undefined) return lengthBytes;
     const { startAddr, logPageSize } = this.attributes;
     const { address } = cursor;
-    const pageBytes = PAGE_BYTES[logPageSize];
+    const pageBytes = PAGE_SIZES[logPageSize];
     const page = Math.floor(address / pageBytes);
     const offset = address - page * pageBytes;
     const isThere = this.#pages.enter(cursor, page - Math.floor(startAddr / pageBytes), offset);

@@ -47,6 +47,7 @@ export interface CompletionSource {
 export class EventQueue implements FaultSubject {
   readonly faultObject = FaultObject.EQ;
   readonly plan: EventQueuePlan;
+  readonly entries: number;
   status: QueueStatus = QueueStatus.OK;
   armState: ArmState = ArmState.FIRED;
   /** Entries posted and taken so far, modulo 2^32. */
@@ -66,6 +67,7 @@ export class EventQueue implements FaultSubject {
 
   constructor(plan: EventQueuePlan, owner: UnderlyingFunction, pages: PageList) {
     this.plan = plan;
+    this.entries = 2 ** plan.logEntries;
     this.#owner = owner;
     this.#pages = pages;
     owner.timeline?.note(Step.EQ_BEGIN, owner.number, plan.number);
@@ -73,10 +75,6 @@ export class EventQueue implements FaultSubject {
 
   get number(): number {
     return this.plan.number;
-  }
-
-  get entries(): number {
-    return 2 ** this.plan.logEntries;
   }
 
   /** Entries that software has not taken. */
