@@ -3,8 +3,8 @@
  * A range of guest memory that libvfio-user has mapped into this process. The first access creates
  * the views, because a koffi.view costs about 22 us and firmware remaps all memory many times
  * before any access. A view covers a window of 1 GiB, because Node 20 aborts on views above 4 GiB.
- * Views never leave this class: after unregistration the memory is unmapped, and an access through
- * a view would be a segmentation fault.
+ * After unregistration the memory is unmapped, and an access through a view would be a segmentation
+ * fault: `GuestMemory`, the only one that keeps a window, drops it whenever its table changes.
  */
 import { PROTECTION } from './constants.ts';
 import { viewNative } from './native.ts';
@@ -64,7 +64,10 @@ export class DmaRegion implements DmaRegionInfo {
     this.#windows = new Array(Math.ceil(info.sizeBytes / WINDOW_BYTES)).fill(undefined);
   }
 
-  /** Window `index`, from byte index * WINDOW_BYTES of the region. Callers must not keep it. */
+  /**
+   * Window `index`, from byte index * WINDOW_BYTES of the region on. It is valid until the region
+   * is unregistered.
+   */
   window(index: number): Window {
     return this.#windows[index] ?? this.#open(index);
   }

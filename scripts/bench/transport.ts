@@ -167,7 +167,7 @@ function compareLoneQueuePair(json: boolean): void {
   }
 }
 
-/** Compares messages in a region that is all of memory, a kernel's, with those of a program's. */
+/** Compares a region that is all of memory, as kernels use it, with one of a program's pages. */
 function comparePages(json: boolean): void {
   const plan = { ...SMALL_WRITES, queuePairs: 1, inFlight: SMALL_WRITES.batch };
   const whole = new TransportTraffic(plan);

@@ -30,13 +30,12 @@ export function findTests(tier: Tier): string[] {
  * `tiers`. Throws UsageError for a word that names neither, or a folder without such files.
  */
 export function findNamed(words: readonly string[], tiers: readonly Tier[]): string[] {
-  const tests = tiers.flatMap(findTests);
   const files = words.flatMap((word) => {
     const path = relative(ROOT, resolve(word));
     const kind = statSync(join(ROOT, path), { throwIfNoEntry: false });
     if (kind === undefined) throw new UsageError(`${word}: no such file or folder`);
     if (kind.isFile()) return [path];
-    const own = tests.filter((test) => path === '' || test.startsWith(`${path}/`));
+    const own = tiers.flatMap(findTests).filter((test) => path === '' || test.startsWith(`${path}/`));
     if (own.length === 0)
       throw new UsageError(`${word}: no tests of this tier (${tiers.map((tier) => `*${TIERS[tier]}`).join(', ')})`);
     return own;

@@ -30,7 +30,7 @@ export class FaultSource {
   /** Byte to change, and bits to flip in it, of the last decided `corrupt`. */
   byte = 0;
   flip = 0;
-  /** Time of the first fault that waits for one; Infinity: none does. */
+  /** Time of the next fault that is scheduled by time; Infinity when none is left. */
   nextAtNs: number;
   readonly #random: RandomSource;
   /** For each fault, in the order of `linkFaults`: the fault happens when a draw is below. */

@@ -71,7 +71,7 @@ export class FlightQueue {
     return held === NONE ? first : Math.min(first, this.landNs[this.#held[held]]);
   }
 
-  /** True when `nextNs` has come; without a number for the time, which V8 would allocate. */
+  /** As `nextNs <= nowNs`, but no time is returned, for which V8 would allocate an object. */
   isDue(nowNs: number): boolean {
     if (this.#count > 0 && this.landNs[this.#order[this.#head]] <= nowNs) return true;
     const held = this.#earliestHeld();

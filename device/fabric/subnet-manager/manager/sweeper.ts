@@ -173,9 +173,8 @@ export class Sweeper {
     const isComplete = subnet.silent === 0 && this.counters.silent === silentBefore;
     this.#retryNs = isComplete ? SECOND : Math.min(2 * this.#retryNs, this.#options.sweepNs);
     this.#plan(isComplete ? Infinity : this.#retryNs, this.#options.sweepNs);
-    // The answers to writes tell of a link that the discovery has not crossed, or no longer. A
-    // switch keeps a flag for that, the port of the manager has none, and the next look would
-    // compare with the answer.
+    // The link has gone up or down since the discovery. The next look would not notice: it compares
+    // with the answers to the writes. Switches keep a flag for this, the port of the manager none.
     if (subnet.ownPort?.isUp !== wasUp) this.sweepNow();
   }
 
