@@ -117,7 +117,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   #control = 0;
   readonly #management: ManagementProcessor;
   #contextsFirst = false;
-  readonly #turns = new PassTurns(STAGES, (stage, limit) => this.#serveStage(stage, limit));
+  readonly turns = new PassTurns(STAGES, (stage, limit) => this.#serveStage(stage, limit));
 
   /** `hosts`: one per function. Throws RangeError as `requireOptions` does. */
   constructor(options: AdapterOptions, clock: AdapterClock, hosts: readonly HostPort[]) {
@@ -230,7 +230,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     if (this.laneTable.busy) this.laneTable.land();
     if (this.options.writeCombining !== undefined) for (const { combining } of this.functions) combining?.settle();
     if (this.tails.busy) this.tails.look();
-    const isSpent = this.#turns.run(budget);
+    const isSpent = this.turns.run(budget);
     this.engine.settle();
     this.links.settle();
     this.#awaitReads();

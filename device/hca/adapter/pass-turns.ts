@@ -9,6 +9,8 @@
 export type ServeStage = (stage: number, limit: number) => number;
 
 export class PassTurns {
+  /** Turns so far, modulo 2^32, and one more for the end of each pass. */
+  given = 0;
   readonly #stages: number;
   readonly #serve: ServeStage;
   /** The stage that has the next turn. */
@@ -25,11 +27,13 @@ export class PassTurns {
     let left = budget;
     let idle = 0;
     while (idle < stages && left > 0) {
+      this.given = (this.given + 1) | 0;
       const done = this.#serve(this.#next, left);
       if (++this.#next === stages) this.#next = 0;
       left -= done;
       idle = done > 0 ? 0 : idle + 1;
     }
+    this.given = (this.given + 1) | 0;
     return left <= 0;
   }
 }

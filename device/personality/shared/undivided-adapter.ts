@@ -62,7 +62,7 @@ export abstract class UndividedAdapter<Queue extends PostedSends> implements Fab
   abstract readonly units: TransportUnits<Queue>;
   readonly traces: Traces;
   readonly #ownStages: number;
-  readonly #turns: PassTurns;
+  readonly turns: PassTurns;
   #vectorsWait = false;
 
   constructor(options: PersonalityOptions, clock: AdapterClock, host: HostPort, kind: DeviceKind) {
@@ -81,7 +81,7 @@ export abstract class UndividedAdapter<Queue extends PostedSends> implements Fab
     this.mads = new MadInterface(this, clock);
     this.traces = new Traces(clock, 1);
     this.#ownStages = kind.ownStages;
-    this.#turns = new PassTurns(kind.ownStages + TRANSPORT_STAGES, (stage, limit) => this.#serveStage(stage, limit));
+    this.turns = new PassTurns(kind.ownStages + TRANSPORT_STAGES, (stage, limit) => this.#serveStage(stage, limit));
     for (const port of this.ports) {
       port.disable();
       port.onCapabilities = () => this.mads.traps.raiseLocalChange(port.number);
@@ -109,7 +109,7 @@ export abstract class UndividedAdapter<Queue extends PostedSends> implements Fab
   /** Lets each unit work in turn, and sends interrupts at the end. */
   run(budget: number): boolean {
     this.units.expire();
-    const isSpent = this.#turns.run(budget);
+    const isSpent = this.turns.run(budget);
     this.settle();
     if (this.#vectorsWait) this.#vectorsWait = this.underlying.msix.flush();
     return isSpent;

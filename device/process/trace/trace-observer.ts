@@ -17,6 +17,7 @@ import { type RuleService, ruleServiceOf } from '../../hca/trace/rule-services.t
 import { TraceRing } from '../../hca/trace/trace-ring.ts';
 import { decodeMessages, type TracedMessage } from '../../hca/trace/traced-message.ts';
 import type { BlockSink, TraceReading } from '../../hca/trace/traces.ts';
+import { TurnClock } from '../../hca/trace/turn-clock.ts';
 import type { AnyAdapter } from '../../topology/node-kinds.ts';
 import { reportPeer } from '../reports/queue-pair-report.ts';
 
@@ -58,6 +59,7 @@ export class TraceObserver {
   timeline: TimelineRing | undefined = undefined;
   readonly #core: AnyAdapter;
   readonly #nowNs: () => number;
+  readonly #clock: TurnClock;
   readonly #bytesMax: number;
   readonly #rules: { readonly rule: TraceRule; readonly settings: ObserverSettings }[] = [];
   #traces: ObservedTrace[] = [];
@@ -70,6 +72,7 @@ export class TraceObserver {
   constructor(core: AnyAdapter, nowNs: () => number, bytesMax = OBSERVED_BYTES_MAX) {
     this.#core = core;
     this.#nowNs = nowNs;
+    this.#clock = new TurnClock(core.turns, nowNs);
     this.#bytesMax = bytesMax;
   }
 
@@ -93,9 +96,7 @@ export class TraceObserver {
     this.#makeRoom(bytes);
     if (qp.trace?.settings.hidden) this.drop(qp.number);
     const id = this.#nextId++;
-    const trace = this.#core.traces.observe(qp, { ...settings, byGuest: false }, { now: this.#nowNs }, () =>
-      this.#end(id),
-    );
+    const trace = this.#core.traces.observe(qp, { ...settings, byGuest: false }, this.#clock, () => this.#end(id));
     if (trace === undefined) throw new Refusal(`QP ${qp.number} is traced by its guest; that trace can be read`);
     if (this.paused) trace.pause();
     this.#traces.push({
@@ -143,6 +144,8 @@ export class TraceObserver {
 
   startTimeline(capacityLog2 = TIMELINE_LOG2, keepNs?: number): void {
     this.#timelineKeepNs = keepNs;
+    // A block that shares a reading could begin before the step of its launch.
+    this.#clock.isExact = true;
     this.timeline = new TimelineRing(capacityLog2, this.#nowNs);
     this.#timelineStartNs = this.#nowNs();
     if (!this.paused) this.#core.attachTimeline(this.timeline);
@@ -150,6 +153,7 @@ export class TraceObserver {
 
   stopTimeline(): void {
     this.timeline = undefined;
+    this.#clock.isExact = false;
     this.#core.attachTimeline(undefined);
   }
 
@@ -194,7 +198,7 @@ export class TraceObserver {
         const overwritten = own.reduce((sum, { trace }) => sum + trace.ring.tail, 0);
         return { qp, functionNumber, traced: own.length > 0, overwritten };
       }),
-      stepsSinceNs: this.#stepsSinceNs(),
+      stepsSinceNs: this.#clockSinceNs(),
     };
   }
 
@@ -235,7 +239,7 @@ export class TraceObserver {
     return messages;
   }
 
-  #stepsSinceNs(): number | undefined {
+  #clockSinceNs(): number | undefined {
     const { timeline } = this;
     if (timeline === undefined) return undefined;
     const oldestNs = timeline.tail === 0 ? 0 : (timeline.read(0, 1)[0]?.timeNs ?? 0);
