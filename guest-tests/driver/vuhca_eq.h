@@ -88,7 +88,8 @@ enum vuhca_poll_attempt {
  * @polling: @timer polls, and the adapter interrupts only when it is late.
  * @polls_since_read: Polls that found @summary clear since the entries were read.
  * @period_us: Time between polls.
- * @period_max_us: The longest period that is not known to cost completions.
+ * @period_max_us: The longest period that is not known to cost completions, or
+ *	UINT_MAX.
  * @attempt: Whether the window tries another period.
  * @before_us: The period of the window before, 0: interrupts.
  * @rate_before: Completions per second in the window before.
@@ -242,6 +243,7 @@ int vuhca_modify_eq(struct vuhca_eq *eq, enum vuhca_eq_control controls,
 int vuhca_query_eq(struct vuhca_eq *eq, struct vuhca_eq_attributes *attributes);
 unsigned int vuhca_poll_eq(struct vuhca_eq *eq);
 bool vuhca_set_adaptive(bool on);
+unsigned int vuhca_set_poll_period(unsigned int period_us);
 unsigned int vuhca_set_poll_parts(unsigned int parts);
 bool vuhca_set_deadman(bool on);
 

@@ -6,21 +6,25 @@
  * at the end.
  */
 #include <linux/dma-mapping.h>
+#include <linux/limits.h>
 #include <linux/math64.h>
+#include <linux/module.h>
 
 #include "vuhca_internal.h"
 
 /*
- * Polling costs less with more completions per second than this in a window,
- * unless all of them come in a burst. The number of interrupts alone does not
- * tell: in a slow guest each one finds many completions, so there are few.
+ * Polling costs less where each poll finds this many completions, and there are
+ * more of them per second than this in a window, unless all of them come in a
+ * burst. The number of interrupts alone does not tell: in a slow guest each one
+ * finds many completions, so there are few.
  */
 #define VUHCA_POLL_WINDOW_MS	50
+#define VUHCA_POLL_FINDS	3
 #define VUHCA_POLL_ABOVE	1000
 #define VUHCA_POLL_INTERRUPTS	2
 /*
- * Interrupts cost less with fewer completions than this in each of several
- * windows of polling.
+ * Interrupts cost less with fewer completions than this, or less than one for
+ * two polls, in each of several windows of polling.
  */
 #define VUHCA_POLL_BELOW	5
 #define VUHCA_POLL_QUIET	3
@@ -28,11 +32,16 @@
  * A poll costs as much as an interrupt, so polls are rare and each should find
  * many completions. Periods are longer while that finds more: a sender that waits
  * for each completion gains nothing by a longer one. They are shorter than the
- * shortest of such loads only when CQs fill up in between.
+ * shortest of such loads only when CQs fill up in between. A completion waits for
+ * half a period, so by default the period is about twice the time of an
+ * interrupt, from the completion to the handler.
  */
 #define VUHCA_POLL_PERIOD_LEAST_US	100
 #define VUHCA_POLL_PERIOD_MIN_US	1000
 #define VUHCA_POLL_PERIOD_MAX_US	8000
+#define VUHCA_POLL_PERIOD_DEFAULT_US	500
+/* No period is known to cost completions. */
+#define VUHCA_POLL_ANY_PERIOD		UINT_MAX
 /*
  * Late polls slow down users that wait for completions before they post more.
  * So a longer period is tried for a window, the first one against interrupts:
@@ -43,6 +52,49 @@
 #define VUHCA_POLL_RETRY_MS	1000
 /* The adapter interrupts when a poll is later than this. */
 #define VUHCA_POLL_LATE_NS	(20 * NSEC_PER_MSEC)
+
+static unsigned int poll_period = VUHCA_POLL_PERIOD_DEFAULT_US;
+module_param(poll_period, uint, 0644);
+MODULE_PARM_DESC(poll_period,
+		 "Longest time between polls of an event queue, 100 to 8000 us");
+
+/**
+ * vuhca_set_poll_period() - Bound the time between polls of event queues.
+ * @period_us: Longest period in us. The driver takes 100 for less and 8000 for
+ *	more.
+ *
+ * Longer periods save processor time and cost latency: a completion waits for
+ * half a period. Polls begin later where the period is short. A queue that is
+ * being polled takes the bound within 50 ms.
+ *
+ * Context: Any context.
+ * Return: The former setting.
+ */
+unsigned int vuhca_set_poll_period(unsigned int period_us)
+{
+	return xchg(&poll_period, period_us);
+}
+EXPORT_SYMBOL_GPL(vuhca_set_poll_period);
+
+static unsigned int vuhca_poll_longest(void)
+{
+	return clamp_t(unsigned int, READ_ONCE(poll_period),
+		       VUHCA_POLL_PERIOD_LEAST_US, VUHCA_POLL_PERIOD_MAX_US);
+}
+
+/* The period with which polling begins. */
+static unsigned int vuhca_poll_first(void)
+{
+	return min_t(unsigned int, VUHCA_POLL_PERIOD_MIN_US,
+		     vuhca_poll_longest());
+}
+
+/* Completions per second from which on polling costs less. */
+static unsigned int vuhca_poll_above(void)
+{
+	return max_t(unsigned int, VUHCA_POLL_ABOVE,
+		     VUHCA_POLL_FINDS * USEC_PER_SEC / vuhca_poll_longest());
+}
 
 static void vuhca_poll_open_window(struct vuhca_poller *poller)
 {
@@ -82,7 +134,7 @@ void vuhca_poller_count_interrupt(struct vuhca_eq *eq)
 	 */
 	starts = vuhca_is_adaptive() &&
 		 poller->window_count >= VUHCA_POLL_INTERRUPTS &&
-		 poller->rate_before >= VUHCA_POLL_ABOVE &&
+		 poller->rate_before >= vuhca_poll_above() &&
 		 time_after_eq(jiffies, poller->retry);
 	vuhca_poll_open_window(poller);
 	if (!starts)
@@ -106,9 +158,9 @@ static unsigned int vuhca_poll_period(unsigned int period_us, u64 completions,
 	if (2 * crowded >= polls)
 		return max(period_us / 2, VUHCA_POLL_PERIOD_LEAST_US);
 	if (completions < polls)
-		return max(period_us / 2, VUHCA_POLL_PERIOD_MIN_US);
+		return max(period_us / 2, vuhca_poll_first());
 	if (4 * crowded < polls && 2 * completions >= 3 * polls)
-		return min(2 * period_us, VUHCA_POLL_PERIOD_MAX_US);
+		return 2 * period_us;
 	return period_us;
 }
 
@@ -135,7 +187,7 @@ static bool vuhca_poll_judge(struct vuhca_poller *poller, u64 rate)
 	} else if (poller->attempt == VUHCA_POLL_SHORTER) {
 		poller->retry = retry;
 		poller->period_us = poller->before_us;
-		poller->period_max_us = VUHCA_POLL_PERIOD_MAX_US;
+		poller->period_max_us = VUHCA_POLL_ANY_PERIOD;
 		goes_on = 4 * rate < 5 * poller->rate_before;
 	}
 	poller->attempt = VUHCA_POLL_NO_ATTEMPT;
@@ -149,7 +201,7 @@ static void vuhca_poll_choose(struct vuhca_poller *poller, u64 completions)
 	unsigned int period_us;
 
 	poller->before_us = poller->period_us;
-	if (poller->period_max_us < VUHCA_POLL_PERIOD_MAX_US &&
+	if (poller->period_max_us != VUHCA_POLL_ANY_PERIOD &&
 	    time_after_eq(jiffies, poller->retry)) {
 		poller->attempt = VUHCA_POLL_SHORTER;
 		poller->period_us = max(poller->period_us / 2,
@@ -158,7 +210,8 @@ static void vuhca_poll_choose(struct vuhca_poller *poller, u64 completions)
 	}
 	period_us = vuhca_poll_period(poller->period_us, completions, crowded,
 				      poller->window_count);
-	period_us = min(period_us, poller->period_max_us);
+	period_us = min3(period_us, poller->period_max_us,
+			 vuhca_poll_longest());
 	if (period_us > poller->period_us)
 		poller->attempt = VUHCA_POLL_LONGER;
 	poller->period_us = period_us;
@@ -172,7 +225,8 @@ static bool vuhca_poll_window(struct vuhca_eq *eq)
 	u64 rate = vuhca_poll_rate(poller);
 	bool goes_on;
 
-	if (completions >= VUHCA_POLL_BELOW)
+	if (completions >= VUHCA_POLL_BELOW &&
+	    2 * completions >= poller->window_count)
 		poller->quiet = 0;
 	else
 		poller->quiet++;
@@ -215,8 +269,8 @@ static void vuhca_poll_while_busy(struct vuhca_eq *eq)
 	struct vuhca_poller *poller = &eq->poller;
 
 	spin_lock_irq(&eq->lock);
-	poller->period_us = VUHCA_POLL_PERIOD_MIN_US;
-	poller->period_max_us = VUHCA_POLL_PERIOD_MAX_US;
+	poller->period_us = vuhca_poll_first();
+	poller->period_max_us = VUHCA_POLL_ANY_PERIOD;
 	poller->before_us = 0;
 	poller->attempt = VUHCA_POLL_LONGER;
 	poller->quiet = 0;

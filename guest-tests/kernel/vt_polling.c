@@ -144,6 +144,8 @@ static void vt_echo(struct vuhca_cq *cq, void *context)
  */
 #define VT_POLLS	250
 #define VT_BATCHES_MAX	50000
+/* With longer periods polls begin at lower rates, also on a slow machine. */
+#define VT_PERIOD_MAX_US	8000
 /*
  * Interrupts that were under way, in QEMU and in this guest, when polling began
  * may come while the queue is polled.
@@ -162,13 +164,28 @@ static int vt_post_paced(struct vt *t, int posted)
 	return count;
 }
 
-static bool vt_echo_begin(struct vt *t)
+/* As before vt_echo_begin(). */
+struct vt_echo {
+	bool adaptive;
+	unsigned int period_us;
+};
+
+static struct vt_echo vt_echo_begin(struct vt *t, unsigned int period_us)
 {
 	vt_echo_cpu = -1;
 	vt_echo_strays = 0;
 	t->send_cq.cq->completion = vt_echo;
 	vuhca_arm_cq(t->send_cq.cq, false);
-	return vuhca_set_adaptive(true);
+	return (struct vt_echo){
+		.adaptive = vuhca_set_adaptive(true),
+		.period_us = vuhca_set_poll_period(period_us),
+	};
+}
+
+static void vt_echo_end(const struct vt_echo *before)
+{
+	vuhca_set_adaptive(before->adaptive);
+	vuhca_set_poll_period(before->period_us);
 }
 
 /*
@@ -180,7 +197,7 @@ static void vt_adaptive(struct vt *t)
 {
 	struct vuhca_eq *eq = t->send_cq.cq->eq;
 	struct vt_timers w = { .t = t, .eq = eq };
-	bool adaptive = vt_echo_begin(t);
+	struct vt_echo before = vt_echo_begin(t, VT_PERIOD_MAX_US);
 	u64 switches = READ_ONCE(eq->poller.switches);
 	u64 polled = READ_ONCE(eq->poller.interrupts);
 	u64 polls = READ_ONCE(eq->poller.polls);
@@ -214,7 +231,52 @@ static void vt_adaptive(struct vt *t)
 		 "quiet");
 	VT_CHECK(t, READ_ONCE(eq->interrupts) > interrupts, "no interrupt");
 	VT_EQUAL(t, READ_ONCE(eq->poller.polls), polls);
-	vuhca_set_adaptive(adaptive);
+	vt_echo_end(&before);
+}
+
+#define VT_PERIOD_SHORT_US	1500
+
+/* Posts batches while the period is longer than the short one, or while it is not. */
+static int vt_post_while(struct vt *t, int posted, bool is_longer)
+{
+	struct vuhca_poller *poller = &t->send_cq.cq->eq->poller;
+	unsigned int batches;
+
+	for (batches = 0; batches < VT_BATCHES_MAX && !t->failed &&
+	     (READ_ONCE(poller->period_us) > VT_PERIOD_SHORT_US) == is_longer;
+	     batches++)
+		posted += vt_post_paced(t, posted);
+	return posted;
+}
+
+/*
+ * Polls come at longer periods under this load until a bound is set, which also
+ * applies to a queue that is polled already.
+ */
+static void vt_bounded_period(struct vt *t)
+{
+	struct vuhca_poller *poller = &t->send_cq.cq->eq->poller;
+	struct vt_echo before = vt_echo_begin(t, VT_PERIOD_MAX_US);
+	unsigned int i, longest = 0;
+	int posted;
+
+	posted = vt_post_while(t, 0, false);
+	if (READ_ONCE(poller->period_us) > VT_PERIOD_SHORT_US) {
+		vuhca_set_poll_period(VT_PERIOD_SHORT_US);
+		posted = vt_post_while(t, posted, true);
+		for (i = 0; i < VT_POLLS; i++) {
+			posted += vt_post_paced(t, posted);
+			longest = max(longest, READ_ONCE(poller->period_us));
+		}
+		VT_CHECK(t, longest <= VT_PERIOD_SHORT_US, "polls %u us apart",
+			 longest);
+	} else {
+		vt_skip(t, "%d completions came too slowly", posted);
+	}
+	VT_CHECK(t, vt_wait_event(&t->send_cq, posted, VT_TIMEOUT_MS),
+		 "%d completions", posted);
+	vt_echo_end(&before);
+	VT_WAIT(t, !READ_ONCE(poller->active));
 }
 
 #define VT_ECHOES_MAX	50000
@@ -227,7 +289,7 @@ static void vt_adaptive(struct vt *t)
 static void vt_waiting_sender(struct vt *t)
 {
 	struct vuhca_poller *poller = &t->send_cq.cq->eq->poller;
-	bool adaptive = vt_echo_begin(t);
+	struct vt_echo before = vt_echo_begin(t, VT_PERIOD_MAX_US);
 	u64 switches = READ_ONCE(poller->switches);
 	unsigned long retry = READ_ONCE(poller->retry);
 	unsigned long end = jiffies + msecs_to_jiffies(VT_TIMEOUT_MS);
@@ -239,7 +301,7 @@ static void vt_waiting_sender(struct vt *t)
 		VT_CHECK(t, vt_wait_event(&t->send_cq, ++i, VT_TIMEOUT_MS),
 			 "completion %d", i);
 	}
-	vuhca_set_adaptive(adaptive);
+	vt_echo_end(&before);
 	if (READ_ONCE(poller->switches) == switches)
 		return vt_skip(t, "%d completions came too slowly for polls", i);
 	if (READ_ONCE(poller->retry) == retry && i < VT_ECHOES_MAX)
@@ -253,6 +315,7 @@ static const struct vt_case vt_cases[] = {
 	{ "summary", vt_summary },
 	{ "shared-byte", vt_shared_byte },
 	{ "adaptive", vt_adaptive, true },
+	{ "bounded-period", vt_bounded_period, true },
 	{ "waiting-sender", vt_waiting_sender, true },
 };
 VT_SUITE(polling, vt_cases);

@@ -92,7 +92,7 @@ export const callTopics: readonly CallTopic[] = [
   {
     title: 'Events, interrupts and doorbell overflow',
     text: 'The driver creates the event queues and handles their interrupts; most modules leave them alone.',
-    calls: 'query_eq modify_eq poll_eq set_adaptive set_poll_parts set_deadman overflow_start',
+    calls: 'query_eq modify_eq poll_eq set_adaptive set_poll_period set_poll_parts set_deadman overflow_start',
   },
   {
     title: 'Send contexts (PIO)',
