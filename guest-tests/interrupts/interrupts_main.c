@@ -33,18 +33,24 @@ static const struct {
 	bool adaptive;
 	bool separate;
 	unsigned int parts;
+	unsigned int period_us;	/* 0: the driver's own */
 } load_ways[] = {
 	{ .separate = true },
 	{ },
 	{ .adaptive = true },
 	{ .adaptive = true, .parts = VUHCA_POLL_TIMERS },
 	{ .adaptive = true, .parts = VUHCA_POLL_TIMERS | VUHCA_POLL_BYTES },
+	{ .adaptive = true, .parts = VUHCA_POLL_TIMERS | VUHCA_POLL_BYTES,
+	  .period_us = 2000 },
+	{ .adaptive = true, .parts = VUHCA_POLL_TIMERS | VUHCA_POLL_BYTES,
+	  .period_us = 8000 },
 };
 
 static DEFINE_MUTEX(load_lock);	/* protects the variables below and the queues */
 static struct load_result load_result;
 static DECLARE_WAIT_QUEUE_HEAD(load_wait);
 static struct dentry *load_root;
+static unsigned int load_default_us;	/* the driver's own period */
 
 static u32 load_open(const struct load_queue *queue)
 {
@@ -152,6 +158,7 @@ static void load_set_way(unsigned int way)
 
 	vuhca_set_adaptive(load_ways[way].adaptive);
 	vuhca_set_poll_parts(load_ways[way].parts);
+	vuhca_set_poll_period(load_ways[way].period_us ?: load_default_us);
 	control &= ~VUHCA_CSR_ADAPTER_CONTROL_SEPARATE_INTERRUPTS_MASK;
 	if (load_ways[way].separate)
 		control |= VUHCA_CSR_ADAPTER_CONTROL_SEPARATE_INTERRUPTS_MASK;
@@ -261,6 +268,8 @@ static struct vuhca_client load_client = {
 
 static int __init load_init(void)
 {
+	load_default_us = vuhca_set_poll_period(0);
+	vuhca_set_poll_period(load_default_us);
 	load_root = debugfs_create_dir("vuhca-interrupts", NULL);
 	debugfs_create_file("run", 0600, load_root, NULL, &load_fops);
 	return vuhca_register_client(&load_client);
@@ -271,6 +280,7 @@ static void __exit load_exit(void)
 {
 	debugfs_remove(load_root);
 	vuhca_unregister_client(&load_client);
+	vuhca_set_poll_period(load_default_us);
 }
 module_exit(load_exit);
 

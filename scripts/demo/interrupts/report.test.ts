@@ -8,6 +8,7 @@ import {
   type InterruptSample,
   judgeTargets,
   summarize,
+  waysAt,
 } from './report.ts';
 
 const sample = (change: Partial<InterruptSample>): InterruptSample => ({
@@ -31,6 +32,8 @@ const sample = (change: Partial<InterruptSample>): InterruptSample => ({
 
 const polled = (change: Partial<InterruptSample>): InterruptSample =>
   sample({ way: 'bytes', interrupts: 10, ...change });
+
+const rare = (change: Partial<InterruptSample>): InterruptSample => polled({ way: 'apart8', ...change });
 
 t.test('figures are medians per second, per million and per completion', async (t) => {
   const rounds = [sample({}), sample({ interrupts: 3000, busyProcessors: 0.9 }), sample({ interrupts: 0 })];
@@ -81,22 +84,21 @@ t.test('each part is compared with the first way that was measured', async (t) =
 t.test('targets compare runs of one round, whatever the speed of the machine was', async (t) => {
   const samples = [0.2, 0.8, 0.4].flatMap((busyProcessors, round) => [
     sample({ rate: 2000, busyProcessors, interrupts: 2000 }),
-    polled({ rate: 2000, busyProcessors: busyProcessors * [0.5, 2, 0.7][round] }),
+    rare({ rate: 2000, busyProcessors: busyProcessors * [0.5, 2, 0.7][round] }),
   ]);
   const [{ what, ratio }] = judgeTargets(samples);
   t.equal(what, 'processor time, at 2000/s');
   t.ok(Math.abs(ratio - 0.7) < 1e-9);
 });
 
-t.test('targets: from 2000 per second on, at their bounds and beyond them', async (t) => {
+t.test('targets of polls that are far apart, at their bounds and beyond them', async (t) => {
   const atBounds = [
-    ...[sample({ rate: 500 }), polled({ rate: 500 })],
-    ...[sample({ rate: 2000, interrupts: 2000 }), polled({ rate: 2000, interrupts: 20, busyProcessors: 0.45 })],
-    ...[sample({ rate: 0 }), polled({ rate: 0, interrupts: 11, busyProcessors: 0.45 })],
+    ...[sample({ rate: 2000, interrupts: 2000 }), rare({ rate: 2000, interrupts: 20, busyProcessors: 0.45 })],
+    ...[sample({ rate: 0 }), rare({ rate: 0, interrupts: 11, busyProcessors: 0.45 })],
   ];
   const beyond = [
-    ...[sample({ rate: 2000, interrupts: 2000 }), polled({ rate: 2000, interrupts: 21, busyProcessors: 0.46 })],
-    ...[sample({ rate: 0 }), polled({ rate: 0, interrupts: 10, completions: 1990, busyProcessors: 0.45 })],
+    ...[sample({ rate: 2000, interrupts: 2000 }), rare({ rate: 2000, interrupts: 21, busyProcessors: 0.46 })],
+    ...[sample({ rate: 0 }), rare({ rate: 0, interrupts: 10, completions: 1990, busyProcessors: 0.45 })],
   ];
   t.same(
     judgeTargets(atBounds).map(({ what, met }) => [what, met]),
@@ -114,5 +116,29 @@ t.test('targets: from 2000 per second on, at their bounds and beyond them', asyn
     [false, false, false, false, false],
   );
   const lines = formatTargets(missed).split('\n');
-  t.match(lines[2], /^processor time, at 2000\/s +x 0\.92 +at most 0\.9 +MISSED$/);
+  t.match(lines[2], /^polls up to 8 ms apart {2}processor time, at 2000\/s +x 0\.92 +at most 0\.9 +MISSED$/);
+});
+
+t.test("targets of the driver's own polls: latency at every load, savings at 8000 per second", async (t) => {
+  const judge = (waitedNs: number, interrupts: number, busyProcessors: number) =>
+    judgeTargets(
+      [500, 8000, 0].flatMap((rate) => [sample({ rate }), polled({ rate, waitedNs, interrupts, busyProcessors })]),
+    );
+  const atBounds = judge(8e6, 500, 0.425);
+  t.same(
+    atBounds.map(({ way, what, met }) => [way, what, met]),
+    [
+      ['bytes', 'latency, at 500/s', true],
+      ['bytes', 'latency, at 8000/s', true],
+      ['bytes', 'processor time, at 8000/s', true],
+      ['bytes', 'interrupts, at 8000/s', true],
+      ['bytes', 'latency, saturated', true],
+    ],
+  );
+  t.notOk(judge(8.1e6, 501, 0.43).some(({ met }) => met));
+});
+
+t.test('polls that are far apart are measured under loads where queues are polled', async (t) => {
+  t.same(waysAt(500), ['each', 'merged', 'polling', 'timers', 'bytes']);
+  for (const rate of [2000, 0]) t.same(waysAt(rate), [...waysAt(500), 'apart2', 'apart8']);
 });

@@ -11,7 +11,7 @@ import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import { VcpuTime } from '../../../qemu/vcpu-time.ts';
 import { buildCaseImage, provideModules } from '../../cli/session/guest-image.ts';
 import { Session } from '../../cli/session/session.ts';
-import { type GuestCount, type InterruptSample, WAYS, wayNames } from './report.ts';
+import { type GuestCount, type InterruptSample, WAYS, wayNames, waysAt } from './report.ts';
 
 export interface InterruptRunOptions {
   /** Completions per second; 0 is saturation. */
@@ -47,7 +47,7 @@ export async function measureInterrupts(options: InterruptRunOptions): Promise<I
     throw new SetupError(`${describeDeviceExit(end.deviceFailure)}; please report this.`);
   if (end.complaints.length > 0) throw new SetupError(`the guest's kernel complained: ${end.complaints[0].line}`);
   const { samples, fault } = collector;
-  if (fault !== undefined || samples.length < WAYS.length * options.loads.length * options.rounds)
+  if (fault !== undefined || samples.length < options.loads.flatMap(waysAt).length * options.rounds)
     throw new SetupError(`the guest did not measure everything: ${fault ?? 'it ended early'}`);
   return samples;
 }
@@ -56,11 +56,15 @@ async function prepareGuest({ loads, measuredMs, rounds }: InterruptRunOptions) 
   const numbers = Array.from({ length: rounds }, (_, index) => index + 1);
   const script = readFileSync(new URL('case.sh', import.meta.url), 'utf8')
     .replace('in ROUNDS;', `in ${numbers.join(' ')};`)
-    .replace('in LOADS;', `in ${loads.join(' ')};`)
-    .replace('in WAYS;', `in ${[...WAYS.keys()].join(' ')};`)
+    .replace('in MEASUREMENTS;', `in ${loads.flatMap(nameMeasurements).join(' ')};`)
     .replace('$rate MS"', `$rate ${measuredMs}"`);
   const modules = await provideModules(['driver', 'interrupts'], ['vuhca']);
   return { initramfs: await buildCaseImage(modules, script), ports: [] };
+}
+
+/** What the guest measures at a load: `RATE:WAY`, with the number of each way. */
+function nameMeasurements(rate: number): string[] {
+  return waysAt(rate).map((way) => `${rate}:${WAYS.indexOf(way)}`);
 }
 
 /**
