@@ -164,7 +164,7 @@ static int vt_post_paced(struct vt *t, int posted)
 	return count;
 }
 
-/* As before vt_echo_begin(). */
+/* Settings of the driver that vt_echo_begin() changes. */
 struct vt_echo {
 	bool adaptive;
 	unsigned int period_us;
