@@ -54,8 +54,6 @@ await runEntry(async () => {
   });
   if (data !== undefined) writeFileSync(data, `${JSON.stringify(samples)}\n`);
   const figures = summarize(samples);
-  mkdirSync(dirname(PLOT), { recursive: true });
-  writeFileSync(PLOT, await drawFigures(samples));
   process.stdout.write(
     [
       `\n${formatFigures(figures)}`,
@@ -63,9 +61,11 @@ await runEntry(async () => {
       `\n${formatComparison(samples)}`,
       `\n${formatTargets(judgeTargets(samples))}`,
       'A load is 64-byte RDMA WRITEs of eight connections. An interrupt for a pass: events of one pass of the\nadapter share it. The driver polls under load only.',
-      `Plot: ${PLOT}\n`,
     ].join('\n'),
   );
+  mkdirSync(dirname(PLOT), { recursive: true });
+  writeFileSync(PLOT, await drawFigures(samples));
+  process.stdout.write(`\nPlot: ${PLOT}\n`);
   const objection = findObjection(figures);
   if (objection === undefined) return;
   process.stdout.write(`${objection}\n`);
