@@ -6,7 +6,7 @@
  */
 import type { TraceClock } from './trace-ring.ts';
 
-/** Steps that share a reading at most: they are a few microseconds of an adapter that is busy. */
+/** At most this many steps share a reading: a busy adapter does them in a few microseconds. */
 export const SHARED_STEPS = 16;
 
 /** The turns of the stages of an adapter. */

@@ -198,7 +198,7 @@ export class TraceObserver {
         const overwritten = own.reduce((sum, { trace }) => sum + trace.ring.tail, 0);
         return { qp, functionNumber, traced: own.length > 0, overwritten };
       }),
-      stepsSinceNs: this.#clockSinceNs(),
+      stepsSinceNs: this.#stepsSinceNs(),
     };
   }
 
@@ -239,7 +239,7 @@ export class TraceObserver {
     return messages;
   }
 
-  #clockSinceNs(): number | undefined {
+  #stepsSinceNs(): number | undefined {
     const { timeline } = this;
     if (timeline === undefined) return undefined;
     const oldestNs = timeline.tail === 0 ? 0 : (timeline.read(0, 1)[0]?.timeNs ?? 0);
