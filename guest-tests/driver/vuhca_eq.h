@@ -88,8 +88,8 @@ enum vuhca_poll_attempt {
  * @polling: @timer polls, and the adapter interrupts only when it is late.
  * @polls_since_read: Polls that found @summary clear since the entries were read.
  * @period_us: Time between polls.
- * @period_max_us: The longest period that is not known to cost completions, or
- *	UINT_MAX.
+ * @period_max_us: The longest period that is not known to cost completions,
+ *	UINT_MAX: no period is.
  * @attempt: Whether the window tries another period.
  * @before_us: The period of the window before, 0: interrupts.
  * @rate_before: Completions per second in the window before.

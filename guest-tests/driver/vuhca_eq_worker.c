@@ -64,8 +64,8 @@ MODULE_PARM_DESC(poll_period,
  *	more.
  *
  * Longer periods save processor time and cost latency: a completion waits for
- * half a period. Polls begin later where the period is short. A queue that is
- * being polled takes the bound within 50 ms.
+ * half a period. With a short one polls begin at higher rates only. A queue that
+ * is being polled takes the bound within 50 ms.
  *
  * Context: Any context.
  * Return: The former setting.

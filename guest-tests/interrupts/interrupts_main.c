@@ -50,7 +50,6 @@ static DEFINE_MUTEX(load_lock);	/* protects the variables below and the queues *
 static struct load_result load_result;
 static DECLARE_WAIT_QUEUE_HEAD(load_wait);
 static struct dentry *load_root;
-static unsigned int load_default_us;	/* the driver's own period */
 
 static u32 load_open(const struct load_queue *queue)
 {
@@ -158,7 +157,6 @@ static void load_set_way(unsigned int way)
 
 	vuhca_set_adaptive(load_ways[way].adaptive);
 	vuhca_set_poll_parts(load_ways[way].parts);
-	vuhca_set_poll_period(load_ways[way].period_us ?: load_default_us);
 	control &= ~VUHCA_CSR_ADAPTER_CONTROL_SEPARATE_INTERRUPTS_MASK;
 	if (load_ways[way].separate)
 		control |= VUHCA_CSR_ADAPTER_CONTROL_SEPARATE_INTERRUPTS_MASK;
@@ -172,6 +170,7 @@ static void load_set_way(unsigned int way)
 static int load_measure(unsigned int way, u32 rate, u32 ms)
 {
 	struct load_result result = { .way = way, .rate = rate };
+	unsigned int own_us = 0, period_us = load_ways[way].period_us;
 	u64 begin, before;
 	int err;
 
@@ -179,6 +178,8 @@ static int load_measure(unsigned int way, u32 rate, u32 ms)
 	err = load_create_queues(load_completed);
 	if (err)
 		return err;
+	if (period_us)
+		own_us = vuhca_set_poll_period(period_us);
 	/* Runs until the driver has settled on interrupts or polling. */
 	load_run(rate, 200);
 	err = load_begin(&result);
@@ -191,6 +192,8 @@ static int load_measure(unsigned int way, u32 rate, u32 ms)
 	err = err ?: load_end(&result);
 	result.elapsed_ns = ktime_get_ns() - begin;
 	load_result = result;
+	if (period_us)
+		vuhca_set_poll_period(own_us);
 	load_destroy_queues();
 	return err;
 }
@@ -268,8 +271,6 @@ static struct vuhca_client load_client = {
 
 static int __init load_init(void)
 {
-	load_default_us = vuhca_set_poll_period(0);
-	vuhca_set_poll_period(load_default_us);
 	load_root = debugfs_create_dir("vuhca-interrupts", NULL);
 	debugfs_create_file("run", 0600, load_root, NULL, &load_fops);
 	return vuhca_register_client(&load_client);
@@ -280,7 +281,6 @@ static void __exit load_exit(void)
 {
 	debugfs_remove(load_root);
 	vuhca_unregister_client(&load_client);
-	vuhca_set_poll_period(load_default_us);
 }
 module_exit(load_exit);
 

@@ -23,7 +23,7 @@ import {
 
 const WIDTH = 660;
 const HEIGHT = 220;
-/** The ways with a line: interrupts, then polls that cost more latency and less time each. */
+/** The ways with a line: interrupts, then polls that are further and further apart. */
 const DRAWN: readonly Way[] = ['each', 'merged', 'bytes', 'apart2', 'apart8'];
 const DECADES = [1, 10, 100, 1e3, 1e4, 1e5, 1e6];
 

@@ -197,9 +197,10 @@ export function formatComparison(samples: readonly InterruptSample[]): string {
   return `Against ${wayNames[first]}:\n${table([header, ...rows], [1, 4])}`;
 }
 
+/** The load at which savings are judged. */
+export const JUDGED_LOAD = 8000;
 /** Bounds of the ratios of polls to interrupts: of the driver's own polls. */
 const MOST_LATENCY = 2;
-const JUDGED_LOAD = 8000;
 const MOST_OWN_PROCESSOR_TIME = 0.85;
 const MOST_OWN_INTERRUPTS = 0.5;
 /** The same of polls that are far apart, which may cost latency, from POLLED_FROM on. */
@@ -225,27 +226,29 @@ export function judgeTargets(samples: readonly InterruptSample[]): Target[] {
 function judgeOwn(samples: readonly InterruptSample[], rate: number): Target[] {
   const ratios = compareWays(samples, rate, FULL, PLAIN);
   if (ratios === undefined) return [];
-  const latency = most(FULL, `latency, ${atLoad(rate)}`, ratios.latency, MOST_LATENCY);
+  const at = describeLoad(rate);
+  const latency = most(FULL, `latency, ${at}`, ratios.latency, MOST_LATENCY);
   if (rate !== JUDGED_LOAD) return [latency];
   return [
     latency,
-    most(FULL, `processor time, ${atLoad(rate)}`, ratios.busy, MOST_OWN_PROCESSOR_TIME),
-    most(FULL, `interrupts, ${atLoad(rate)}`, ratios.interrupts, MOST_OWN_INTERRUPTS),
+    most(FULL, `processor time, ${at}`, ratios.busy, MOST_OWN_PROCESSOR_TIME),
+    most(FULL, `interrupts, ${at}`, ratios.interrupts, MOST_OWN_INTERRUPTS),
   ];
 }
 
 function judgeRare(samples: readonly InterruptSample[], rate: number): Target[] {
   const ratios = compareWays(samples, rate, RARE, PLAIN);
   if (ratios === undefined) return [];
+  const at = describeLoad(rate);
   return [
-    ...(rate === 0 ? [least(RARE, `throughput, ${atLoad(rate)}`, ratios.throughput, LEAST_THROUGHPUT)] : []),
-    most(RARE, `processor time, ${atLoad(rate)}`, ratios.busy, MOST_PROCESSOR_TIME),
-    most(RARE, `interrupts, ${atLoad(rate)}`, ratios.interrupts, MOST_INTERRUPTS),
+    ...(rate === 0 ? [least(RARE, `throughput, ${at}`, ratios.throughput, LEAST_THROUGHPUT)] : []),
+    most(RARE, `processor time, ${at}`, ratios.busy, MOST_PROCESSOR_TIME),
+    most(RARE, `interrupts, ${at}`, ratios.interrupts, MOST_INTERRUPTS),
   ];
 }
 
-function atLoad(rate: number): string {
-  return rate === 0 ? 'saturated' : `at ${rate}/s`;
+function describeLoad(rate: number): string {
+  return rate === 0 ? nameLoad(rate) : `at ${nameLoad(rate)}/s`;
 }
 
 function least(way: Way, what: string, ratio: number, bound: number): Target {
@@ -259,8 +262,11 @@ function most(way: Way, what: string, ratio: number, bound: number): Target {
 /** The targets as a table. */
 export function formatTargets(targets: readonly Target[]): string {
   const rows = targets.map(({ way, what, ratio, wanted, met }) => [
-    ...[wayNames[way], what, times(ratio)],
-    ...[wanted, met ? 'met' : 'MISSED'],
+    wayNames[way],
+    what,
+    times(ratio),
+    wanted,
+    met ? 'met' : 'MISSED',
   ]);
   return `Targets, against ${wayNames[PLAIN]}:\n${table([['', '', 'is', 'wanted', ''], ...rows], [0, 1, 3, 4])}`;
 }
