@@ -16,7 +16,14 @@ function machine() {
     state.asked++;
     return state.runnable;
   };
-  return Object.assign(state, { spin: new SpinTime(state.window, 2, { count, close: () => {} }) });
+  const spin = new SpinTime(state.window, 2, { count, close: () => {} });
+  return Object.assign(state, {
+    spin,
+    /** Lets the pump ask in each tenth of a millisecond, from one millisecond to another. */
+    pass: (fromMs: number, toMs: number): void => {
+      for (let tenth = 10 * fromMs; tenth < 10 * toMs; tenth++) spin.update(tenth * (MS / 10));
+    },
+  });
 }
 
 t.test('the pump polls while each thread has a CPU of its own', async (t) => {
@@ -27,8 +34,22 @@ t.test('the pump polls while each thread has a CPU of its own', async (t) => {
     t.equal(host.spin.ns, SPIN_NS, `${runnable} of 2`);
   }
   host.runnable = 3;
-  host.spin.update(3 * MS);
+  host.pass(3, 6);
   t.equal(host.spin.ns, 0, 'a third thread waits for a CPU');
+});
+
+t.test('a thread that runs for a moment is no crowd', async (t) => {
+  const host = machine();
+  for (let ms = 0; ms < 1000; ms++) {
+    host.runnable = 3;
+    host.pass(ms, ms + 0.9);
+    host.runnable = 2;
+    host.pass(ms + 0.9, ms + 1);
+    if (host.spin.ns === 0) return t.fail(`the pump does not poll after ${ms} ms`);
+  }
+  host.runnable = 3;
+  host.pass(1000, 1003);
+  t.equal(host.spin.ns, 0, 'it stays');
 });
 
 t.test('a window that grows counts at once, but not in a crowd', async (t) => {
@@ -37,7 +58,7 @@ t.test('a window that grows counts at once, but not in a crowd', async (t) => {
   for (let i = 0; i < 10; i++) host.window.pausedFor(2 * SPIN_NS, true);
   t.equal(host.spin.ns, 4 * SPIN_NS);
   host.runnable = 3;
-  host.spin.update(MS);
+  host.pass(1, 4);
   t.equal(host.spin.ns, 0);
 });
 
@@ -46,14 +67,15 @@ t.test('a crowd is looked for often while the pump polls, and seldom while it do
   for (let turn = 0; turn < 10; turn++) host.spin.update(turn * MS);
   t.equal(host.asked, 10, 'once in a millisecond');
   host.runnable = 3;
-  host.spin.update(10 * MS);
+  for (let quarter = 40; quarter < 45; quarter++) host.spin.update((quarter * MS) / 4);
+  t.equal(host.asked, 15, 'each quarter of a millisecond while others may want the CPU');
   host.runnable = 2;
-  for (let turn = 11; turn < 30; turn++) {
+  for (let turn = 12; turn < 31; turn++) {
     host.spin.update(turn * MS);
-    t.equal(host.spin.ns, 0, `${turn - 10} ms later`);
+    t.equal(host.spin.ns, 0, `${turn - 11} ms later`);
   }
-  t.equal(host.asked, 11, 'not asked again for 20 ms');
-  host.spin.update(30 * MS);
+  t.equal(host.asked, 15, 'not asked again for 20 ms');
+  host.spin.update(31 * MS);
   t.equal(host.spin.ns, SPIN_NS, 'polls again');
 });
 

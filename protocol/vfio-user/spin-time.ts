@@ -11,6 +11,12 @@ import type { SpinWindow } from './spin-window.ts';
 /** Times after which the kernel is asked again: while the pump polls, and while it does not. */
 const CALM_NS = 1e6;
 const CROWDED_NS = 20e6;
+/**
+ * Threads that run for a moment, such as the main loop of QEMU at a timer of its guest, are no
+ * crowd: so many counts in a row, so close together, must find more threads than CPUs.
+ */
+const CROWDED_COUNTS = 5;
+const RECOUNT_NS = 0.25e6;
 
 /** Number of threads of the machine that run or want to. */
 interface RunnableCounter {
@@ -23,6 +29,8 @@ export class SpinTime {
   readonly #cpus: number;
   readonly #runnable: RunnableCounter;
   #nextNs = 0;
+  /** Counts in a row with more threads than CPUs. */
+  #crowdedCounts = 0;
   /** Others want the CPU. */
   isCrowded = false;
 
@@ -40,8 +48,14 @@ export class SpinTime {
   /** Called by the thread that polls, so that it counts itself, between its turns. */
   update(nowNs: number): void {
     if (this.#window.ns === 0 || nowNs < this.#nextNs) return;
-    this.isCrowded = this.#runnable.count() > this.#cpus;
-    this.#nextNs = nowNs + (this.isCrowded ? CROWDED_NS : CALM_NS);
+    this.#crowdedCounts = this.#runnable.count() > this.#cpus ? this.#crowdedCounts + 1 : 0;
+    this.isCrowded = this.#crowdedCounts >= CROWDED_COUNTS;
+    this.#nextNs = nowNs + this.#pauseNs();
+  }
+
+  #pauseNs(): number {
+    if (this.isCrowded) return CROWDED_NS;
+    return this.#crowdedCounts > 0 ? RECOUNT_NS : CALM_NS;
   }
 
   /** A pump that its own turn destroys calls update() once more, which then requests nothing. */
