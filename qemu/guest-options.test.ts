@@ -101,6 +101,8 @@ t.test('kernel, processor, gdb and further arguments', async (t) => {
   t.match(valuesOf(build({ patient: true }), '-append'), [/ rcupdate\.rcu_cpu_stall_suppress=1 /]);
   t.notMatch(valuesOf(build({ accelerator: 'kvm' }), '-append')[0], 'clocksource');
   t.same(valuesOf(args, '-smp'), ['4']);
+  t.same(valuesOf(args, '-accel'), ['tcg,thread=multi']);
+  t.same(valuesOf(build({ tcgThread: 'single' }), '-accel'), ['tcg,thread=single']);
   t.same(valuesOf(args, '-global'), []);
   t.same(valuesOf(build({ sleeps: true }), '-global'), ['ICH9-LPC.disable_s3=0']);
   t.same(valuesOf(args, '-gdb'), ['unix:/run/gdb,server=on,wait=off']);

@@ -45,6 +45,9 @@ export interface GuestDisk {
 /** How the processor is emulated. */
 export type Accelerator = 'kvm' | 'tcg';
 
+/** QEMU's `-accel tcg,thread=`: a thread for each processor of a guest, or one for all. */
+export type TcgThread = 'multi' | 'single';
+
 /** A guest to start; every member is optional. */
 export interface GuestOptions {
   /** A bzImage; Debian's stock kernel when absent. */
@@ -71,6 +74,12 @@ export interface GuestOptions {
    * memory as it was at the store; otherwise the processor goes on meanwhile.
    */
   readonly waitsForStores?: boolean;
+  /**
+   * Threads of TCG; `multi` when absent. With `single` the processors of the guest take turns on
+   * one thread, and one that executes PAUSE or HLT ends its turn: two of them leave a CPU of this
+   * machine to the adapter, and software that polls without PAUSE keeps the other from running.
+   */
+  readonly tcgThread?: TcgThread;
   /** False makes guest memory private, which breaks DMA silently; for the test that shows it. */
   readonly sharedMemory?: boolean;
   /** Names of virtio-serial ports beside `vuhca.report`. */
@@ -221,7 +230,8 @@ function clockOptions({ accelerator, tsc }: GuestPlan): string {
 function processorArguments(plan: GuestPlan): string[] {
   const cpus = ['-smp', String(plan.cpus ?? DEFAULT_CPUS)];
   // Five-level page tables make every page walk of the emulator longer.
-  if (plan.accelerator === 'tcg') return ['-accel', 'tcg,thread=multi', '-cpu', 'max,la57=off', ...cpus];
+  if (plan.accelerator === 'tcg')
+    return ['-accel', `tcg,thread=${plan.tcgThread ?? 'multi'}`, '-cpu', 'max,la57=off', ...cpus];
   return ['-accel', 'kvm', '-cpu', 'host', ...cpus];
 }
 

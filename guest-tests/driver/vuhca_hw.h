@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x0d5894afu
-#define VUHCA_LAYOUT_HASH_HIGH 0xf55460aeu
+#define VUHCA_LAYOUT_HASH_LOW 0x5f8c5c92u
+#define VUHCA_LAYOUT_HASH_HIGH 0x3b1ea591u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -1083,6 +1083,8 @@ enum vuhca_capability {
 	VUHCA_CAPABILITY_DEVICE_MEMORY = 0x8000u,
 	/* Send queues are watched, so that streams of commands need no doorbells. */
 	VUHCA_CAPABILITY_SHADOW_TAILS = 0x10000u,
+	/* Processors take turns: software that polls in vain ends its turn by PAUSE. */
+	VUHCA_CAPABILITY_POLLS_PAUSE = 0x20000u,
 	/* The ports belong to this function alone, which manages them and has their QP0 and QP1. */
 	VUHCA_CAPABILITY_OWN_PORTS = 0x400u,
 };

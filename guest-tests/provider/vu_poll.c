@@ -135,6 +135,19 @@ void vu_publish_consumed(struct vu_cq *cq)
 			 __ATOMIC_RELEASE);
 }
 
+/*
+ * Where the processors of the machine take turns on one thread of an emulator,
+ * PAUSE ends the turn of this one. With a thread for each it takes a lock of
+ * the emulator, which makes others wait.
+ */
+void vu_polled_in_vain(const struct vu_cq *cq)
+{
+	struct vu_context *context = to_vu_context(cq->base.cq.context);
+
+	if (context->about.flags & VUHCA_UCONTEXT_POLLS_PAUSE)
+		__builtin_ia32_pause();
+}
+
 static void vu_fill_wc(struct ibv_wc *wc,
 		       const struct vuhca_completion_entry *entry)
 {
@@ -169,6 +182,8 @@ int vu_poll_cq(struct ibv_cq *ibcq, int count, struct ibv_wc *wc)
 	if (cq->consumed != before)
 		vu_publish_consumed(cq);
 	vu_unlock(&cq->lock);
+	if (!found)
+		vu_polled_in_vain(cq);
 	return found;
 }
 

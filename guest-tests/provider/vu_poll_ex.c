@@ -33,6 +33,7 @@ static int vu_start_poll(struct ibv_cq_ex *current,
 		if (cq->consumed != before)
 			vu_publish_consumed(cq);
 		vu_unlock(&cq->lock);
+		vu_polled_in_vain(cq);
 	}
 	return err;
 }

@@ -653,6 +653,7 @@ const capability: ValueTable = {
     ['ATOMIC_WRITE', 0x4000, 'ATOMIC WRITE.'],
     ['DEVICE_MEMORY', 0x8000, 'Memory of the adapter for software and memory regions.'],
     ['SHADOW_TAILS', 0x10000, 'Send queues are watched, so that streams of commands need no doorbells.'],
+    ['POLLS_PAUSE', 0x20000, 'Processors take turns: software that polls in vain ends its turn by PAUSE.'],
     ['OWN_PORTS', 0x400, 'The ports belong to this function alone, which manages them and has their QP0 and QP1.'],
   ]),
 };

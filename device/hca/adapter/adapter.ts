@@ -111,6 +111,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly links: PortLinks;
   readonly sendContexts: SendContexts;
   readonly shareManager: ShareManager;
+  readonly pollsPause: boolean;
   readonly shareAdjuster: ShareAdjuster;
   readonly laneTable: LaneTable;
   readonly traces: Traces;
@@ -188,6 +189,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.functions = createFunctions(hosts, clock, channels, this);
     reportPortEvents(this.ports, this.functions);
     this.#management = new ManagementProcessor(this);
+    this.pollsPause = options.pollsPause === true;
     this.shareManager = new ShareManager(new AdapterUnits(this), readPlan(this));
     this.laneTable = new LaneTable({
       physical: this.functions[PHYSICAL_FUNCTION].underlying,

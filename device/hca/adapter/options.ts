@@ -124,6 +124,11 @@ export interface AdapterOptions {
    * made.
    */
   readonly writeCombining?: WriteCombiningOptions;
+  /**
+   * The processors of the machine share a thread, as those of QEMU with `thread=single`: software
+   * is told to give way when it polls in vain (POLLS_PAUSE).
+   */
+  readonly pollsPause?: boolean;
   /** Finds stores that software makes after the access that announces them; costs time. */
   readonly orderCheck?: boolean;
 }

@@ -55,12 +55,17 @@ const CAPABILITIES =
 const adapterRecord = newAdapterAttributes();
 const portRecord = newPortAttributes();
 
+function capabilitiesOf({ adapter, managed }: CommandContext): number {
+  const own = managed.hasOwnPorts ? Capability.OWN_PORTS : 0;
+  return CAPABILITIES | own | (adapter.pollsPause ? Capability.POLLS_PAUSE : 0);
+}
+
 /** QUERY_ADAPTER: limits, capabilities and GUIDs. */
 export function queryAdapter(context: CommandContext): ManagementStatus {
   const record = adapterRecord;
   const { tables } = context.adapter;
   record.firmwareVersion = FIRMWARE_VERSION;
-  record.capabilities = CAPABILITIES | (context.managed.hasOwnPorts ? Capability.OWN_PORTS : 0);
+  record.capabilities = capabilitiesOf(context);
   record.maxSharedReceiveQueues = tables.sharedReceiveQueues.quota;
   record.maxMulticastGroups = tables.multicastGroups.quota;
   record.maxQueuePairsPerGroup = tables.multicastGroups.perGroup;

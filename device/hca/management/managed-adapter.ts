@@ -60,4 +60,6 @@ export interface ManagedAdapter {
   readonly sendContexts: SendContexts;
   readonly traces: Traces;
   readonly shareManager: ShareManager;
+  /** See `AdapterOptions.pollsPause`. */
+  readonly pollsPause: boolean;
 }

@@ -39,6 +39,15 @@ import { AdapterFixture } from '../../rig/fixtures/adapter-fixture.ts';
 import { countObjects, digestState, fixtureObjects } from '../../rig/fixtures/state-digest.ts';
 import { AccessKind } from '../../rig/machine/access-log.ts';
 
+t.test('software is told where the processors of its machine take turns', async (t) => {
+  for (const pollsPause of [false, true]) {
+    const { management } = new AdapterFixture({ adapter: { pollsPause } }).driver;
+    const { payload } = management.perform({ opcode: ManagementOpcode.QUERY_ADAPTER });
+    const { capabilities } = decodeAdapterAttributes(payload, 0, newAdapterAttributes());
+    t.equal((capabilities & Capability.POLLS_PAUSE) !== 0, pollsPause);
+  }
+});
+
 t.test('what the function offers, and the state of its ports', async (t) => {
   const fixture = new AdapterFixture();
   const { management } = fixture.driver;

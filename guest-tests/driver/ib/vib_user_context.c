@@ -23,6 +23,8 @@ static void vib_describe(struct vuhca_dev *hw,
 		about->flags |= VUHCA_UCONTEXT_COLLECTS;
 	if (hw->shadow_tails)
 		about->flags |= VUHCA_UCONTEXT_SHADOW_TAILS;
+	if (le32_to_cpu(limits->capabilities) & VUHCA_CAPABILITY_POLLS_PAUSE)
+		about->flags |= VUHCA_UCONTEXT_POLLS_PAUSE;
 	about->clock_khz = VIB_CLOCK_KHZ;
 	about->max_inline = VUHCA_INLINE_MAX_BYTES;
 	about->max_sge = limits->max_sge;

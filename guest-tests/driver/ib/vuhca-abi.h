@@ -38,6 +38,8 @@
  * rung.
  */
 #define VUHCA_UCONTEXT_SHADOW_TAILS (1 << 2)
+/* Processors take turns: a poll in vain ends that of this one. */
+#define VUHCA_UCONTEXT_POLLS_PAUSE (1 << 3)
 
 /*
  * Attribute of the method UVERBS_METHOD_QUERY_CONTEXT: the answer to

@@ -138,5 +138,5 @@ export const CANCEL_OFFSET = 0xff8;
  * Changes whenever a table changes that host software can see; the driver refuses to bind on a
  * mismatch.
  */
-export const LAYOUT_HASH_LOW = 0x0d5894af;
-export const LAYOUT_HASH_HIGH = 0xf55460ae;
+export const LAYOUT_HASH_LOW = 0x5f8c5c92;
+export const LAYOUT_HASH_HIGH = 0x3b1ea591;

@@ -1592,6 +1592,8 @@ export const Capability = {
   DEVICE_MEMORY: 0x8000,
   /** Send queues are watched, so that streams of commands need no doorbells. */
   SHADOW_TAILS: 0x10000,
+  /** Processors take turns: software that polls in vain ends its turn by PAUSE. */
+  POLLS_PAUSE: 0x20000,
   /** The ports belong to this function alone, which manages them and has their QP0 and QP1. */
   OWN_PORTS: 0x400,
 } as const;

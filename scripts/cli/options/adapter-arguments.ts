@@ -65,6 +65,8 @@ export interface AdapterArguments {
   readonly spin: string;
   readonly writeCombining?: number;
   readonly orderCheck?: boolean;
+  /** `TcgThread` of qemu/guest-options.ts. */
+  readonly tcgThread?: (typeof TCG_THREADS)[number];
   readonly egressSeed?: number;
   /** `PORT=ROLE:ADDRESS` of each link. */
   readonly link?: readonly string[];
@@ -81,6 +83,7 @@ const FAULT_SYNTAX = 'drop=0.01,corrupt=0.001,seed=7';
 /** The adapter checks the ranges of these numbers itself. */
 const ANY = Number.MAX_SAFE_INTEGER;
 const SEED_MAX = 0xffffffff;
+const TCG_THREADS = ['multi', 'single'] as const;
 /** The pump sleeps after so long. */
 const SPIN_MAX_US = 10_000;
 
@@ -235,6 +238,11 @@ function makeOtherOptions(): Option[] {
       '--order-check',
       'Finds stores that software makes after the doorbell that announces them, and warns; docs/HAZARDS.md',
     ),
+    wordOf(
+      '--tcg-thread <KIND>',
+      "QEMU's TCG runs the processors of a guest by a thread each, or in turns by a single one; docs/FEATURES.md",
+      TCG_THREADS,
+    ).default('multi'),
     linkOption(),
     linkKeyOption(),
     new Option(

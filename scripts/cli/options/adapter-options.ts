@@ -57,6 +57,7 @@ const typedNames: readonly (readonly [property: keyof AdapterOptions, option: st
   ['dmaContexts', 'dma-contexts'],
   ['pipelineNs', 'pipeline-time'],
   ['orderCheck', 'order-check'],
+  ['pollsPause', 'tcg-thread'],
 ];
 
 /** The adapter's options. Throws UsageError. */
@@ -97,6 +98,7 @@ export function readAdapterOptions(given: AdapterArguments): AdapterOptions {
     ...(given.dmaContexts === undefined ? {} : { dmaContexts: given.dmaContexts }),
     ...(given.pipelineTime === 0 ? {} : { pipelineNs: given.pipelineTime }),
     ...(given.orderCheck === true ? { orderCheck: true } : {}),
+    ...(given.tcgThread === 'single' ? { pollsPause: true } : {}),
     ...(given.fault === undefined ? {} : { portLink: readFaults(given.fault) }),
   };
   const error = findOptionError(options);

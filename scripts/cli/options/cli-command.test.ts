@@ -111,6 +111,19 @@ t.test('the order check is passed on, to adapters of both kinds', async (t) => {
   t.match(readLoneDevice(mlx5, mlx5.opts()), [{ personality: 'mlx5', options: { portCount: 1, portLids: [9, 10] } }]);
 });
 
+t.test('processors in turns: the adapter process is told, and our adapter tells its driver', async (t) => {
+  const command = await readCommand('run', '--tcg-thread', 'single');
+  t.same(repeatAdapterArguments(command), ['--tcg-thread=single']);
+  t.equal(readAdapterOptions(command.opts<AdapterArguments>()).pollsPause, true);
+  const usual = await readCommand('run', '--tcg-thread', 'multi');
+  t.notOk('pollsPause' in readAdapterOptions(usual.opts<AdapterArguments>()));
+  const mlx5 = await readCommand('run', '--tcg-thread', 'single', '--personality', 'mlx5');
+  t.match(readLoneDevice(mlx5, mlx5.opts()), [{ personality: 'mlx5' }], 'its driver has no way to know');
+  await t.rejects(readCommand('run', '--tcg-thread', 'two'), {
+    message: 'option --tcg-thread is two; it must be multi, single',
+  });
+});
+
 t.test('a device of two functions: a node for each, and the ports of both', async (t) => {
   const words = ['--personality', 'mlx5', '--functions', '2', '--lids', '9,10', '--order-check', '--port-queue', '8'];
   const command = await readCommand('run', ...words, '--link', '2=listen:/x', '--fabric', 'cable');

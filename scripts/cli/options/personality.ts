@@ -40,6 +40,7 @@ const SHARED = [
   '--link-key',
   '--fabric',
   '--order-check',
+  '--tcg-thread',
 ];
 
 export function personalityOption(): Option {

@@ -47,7 +47,7 @@ const GUEST_FUNCTIONS_MAX = 28;
 /** Arguments about the adapter process and the session, which the guest does not depend on. */
 type OtherArguments =
   | 'attach'
-  | Exclude<keyof AdapterArguments, 'orderCheck'>
+  | Exclude<keyof AdapterArguments, 'orderCheck' | 'tcgThread'>
   | 'capture'
   | 'captureLimit'
   | 'control'
@@ -137,6 +137,7 @@ export async function prepareGuest(given: GuestArguments, qemuArguments?: readon
     consoleLog: given.consoleLog === undefined ? undefined : resolve(given.consoleLog),
     interactive: given.case === undefined,
     waitsForStores: checksOrder(given) || undefined,
+    tcgThread: takesTurns(given) ? 'single' : undefined,
     extraArguments: qemuArguments,
   };
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
@@ -204,6 +205,12 @@ function kindsOf({ topology, personality }: GuestArguments): Set<AdapterNode['pe
 function checksOrder({ orderCheck = false, topology }: GuestArguments): boolean {
   if (topology === undefined) return orderCheck;
   return readTopologyFile(topology).adapters.some(({ options }) => options.orderCheck === true);
+}
+
+/** The option `--tcg-thread` is `single`, or an adapter of a topology file is for such a guest. */
+function takesTurns({ tcgThread = 'multi', topology }: GuestArguments): boolean {
+  if (topology === undefined) return tcgThread === 'single';
+  return readTopologyFile(topology).adapters.some((node) => 'pollsPause' in node.options && node.options.pollsPause);
 }
 
 /** The drivers of personalities; Debian's user space loads them by itself. */

@@ -14,7 +14,13 @@ import { UsageError } from '../options/usage-error.ts';
 
 const { portLink: _, ...vuhcaDefaults } = defaultAdapterOptions;
 /** Members that have no default. */
-const LATER = { writeCombining: { seed: 0 }, dmaLatencyNs: 0, orderCheck: false, nodeDescription: '' };
+const LATER = {
+  writeCombining: { seed: 0 },
+  dmaLatencyNs: 0,
+  orderCheck: false,
+  pollsPause: false,
+  nodeDescription: '',
+};
 const vuhcaMembers = { ...vuhcaDefaults, portModel: '', bus: '', portCount: PORTS_DEFAULT, ...LATER };
 /** Of a device of any personality. */
 const personalityMembers = {
