@@ -74,7 +74,14 @@ function summarize(kept: KeptResults, adapters: readonly AdapterName[], suites: 
 
 function describeFigures(figures: KeptFigures): string {
   const [head = [], ...rows] = tabulateFigures(figures);
-  return `## Figures\n\nMedians of three rounds in which the adapters and soft-RoCE take turns in one guest:\n\n${table(head, rows)}`;
+  return `## Figures
+
+Medians of three rounds in which the adapters and soft-RoCE take turns in one guest. Where a column
+says "one thread", the processors of a second guest take turns on one thread of QEMU
+(\`--tcg-thread single\`): its figures stand beside soft-RoCE in the first guest, where soft-RoCE is
+faster.
+
+${table(head, rows)}`;
 }
 
 /** The many tests of pyverbs are counted by file, and those that did not pass are named. */

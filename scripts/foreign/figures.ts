@@ -9,9 +9,9 @@ import type { AdapterName, JudgedAdapter } from './suites.ts';
 
 /**
  * Subjects of measurements beside soft-RoCE: an adapter, or a disk in the same guest without a
- * fabric.
+ * fabric; `-single` in a guest whose processors take turns on one thread (turns.sh).
  */
-export type Measured = JudgedAdapter | 'loop';
+export type Measured = JudgedAdapter | 'loop' | `${'vuhca' | 'loop'}-single`;
 
 /** Ratios to soft-RoCE by name of a figure; more is better. */
 export type KeptFigures = Partial<Record<Measured, Record<string, number>>>;
@@ -87,18 +87,41 @@ export function writeFigures(kept: KeptFigures): void {
   writeFileSync(FILE, `${JSON.stringify(kept, null, 2)}\n`);
 }
 
+/** Titles of columns that are not those of an adapter beside soft-RoCE in one guest. */
+const TITLES: Readonly<Partial<Record<Measured, string>>> = {
+  'vuhca-single': 'vuhca, one thread',
+  loop: 'without a fabric',
+  'loop-single': 'without a fabric, one thread',
+};
+
+/** The title of a column. */
+export function titleOf(measured: Measured): string {
+  return TITLES[measured] ?? measured;
+}
+
 /**
- * The head and rows of a table, with two columns for each adapter. The last column shows the limit
- * of any fabric in that guest.
+ * The head and rows of a table: the adapters, and the goals of those that share a guest with
+ * soft-RoCE; then the limits of any fabric in these guests.
  */
-export function tabulateFigures({ loop, ...kept }: KeptFigures): string[][] {
-  const adapters = Object.keys(kept) as JudgedAdapter[];
-  const bound = (name: string): string[] => (loop === undefined ? [] : [`${loop[name] ?? ''}`]);
+export function tabulateFigures(kept: KeptFigures): string[][] {
+  const names = (Object.keys(kept) as Measured[]).toSorted((a, b) => Number(isDisk(a)) - Number(isDisk(b)));
   const rows = KINDS.map(({ name, title, goals }) => [
     title,
-    ...adapters.flatMap((adapter) => [`${kept[adapter]?.[name] ?? ''}`, `${goals[adapter] ?? ''}`]),
-    ...bound(name),
+    ...names.flatMap((one) => {
+      const ratio = `${kept[one]?.[name] ?? ''}`;
+      return isAdapter(one) ? [ratio, `${goals[one] ?? ''}`] : [ratio];
+    }),
   ]);
-  const head = ['times better than soft-RoCE', ...adapters.flatMap((adapter) => [adapter, 'goal'])];
-  return [loop === undefined ? head : [...head, 'without a fabric'], ...rows];
+  return [
+    ['times better than soft-RoCE', ...names.flatMap((one) => (isAdapter(one) ? [one, 'goal'] : [titleOf(one)]))],
+    ...rows,
+  ];
+}
+
+function isDisk(measured: Measured): boolean {
+  return measured === 'loop' || measured === 'loop-single';
+}
+
+function isAdapter(measured: Measured): measured is JudgedAdapter {
+  return TITLES[measured] === undefined;
 }

@@ -106,6 +106,9 @@ t.test('figures are ratios of medians to those of soft-RoCE, and more is better'
   for (const [name, list] of Object.entries(values))
     for (const value of list) reader.push(`  # figure ${name} ${value}`);
   reader.push('  # figure of speech');
+  reader.push('  # figure latency-64 vuhca-single 6');
+  reader.push('  # figure latency-64 rxe-single 6000');
+  t.same(reader.ratios('vuhca-single'), { 'latency-64': 10 }, 'soft-RoCE where it is faster');
   t.same(reader.ratios('mthca'), { 'latency-64': 3 }, 'without a value to compare with there is none');
   const lines = describeResults({}, { mthca: reader.ratios('mthca') }).split('\n');
   t.ok(lines.includes('| latency of `ib_send_lat`, 64 bytes | 3 | 5 |'));
@@ -155,7 +158,7 @@ t.test('a suite that does not end costs only itself', async (t) => {
       seconds: 1,
     };
   };
-  const runners = { guest: run, 'guest with two adapters': run, 'two guests': run };
+  const runners = { guest: run, 'guest on one thread': run, 'guest with two adapters': run, 'two guests': run };
   const suites = ['verbs', 'cm', 'ipoib', 'peers'] as const;
   const { faults, ended, seconds } = await runAll({ adapters: ['mthca'], suites }, runners);
   t.same(begun, ['verbs,cm,ipoib', 'ipoib', 'peers']);
@@ -174,6 +177,7 @@ t.test('suites of one guest share that of two adapters, if there is one', async 
     };
   const runners = {
     guest: runIn('guest'),
+    'guest on one thread': runIn('one thread'),
     'guest with two adapters': runIn('two adapters'),
     'two guests': runIn('two guests'),
   };
@@ -189,8 +193,13 @@ t.test('suites of one guest share that of two adapters, if there is one', async 
     ['two guests', 'peers'],
   ]);
   await runAll({ ...options, sharesGuest: false, suites: ['verbs', 'adapters'] }, runners);
-  t.same(begun, [
+  t.same(begun.splice(0), [
     ['guest', 'verbs'],
     ['two adapters', 'adapters'],
+  ]);
+  await runAll({ ...options, suites: ['figures', 'turns', 'adapters'] }, runners);
+  t.same(begun, [
+    ['one thread', 'turns'],
+    ['two adapters', 'figures', 'adapters'],
   ]);
 });

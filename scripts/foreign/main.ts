@@ -70,7 +70,8 @@ type Choice = Pick<Parameters<typeof runAll>[0], 'suites' | 'far'>;
 /** Adapters whose figures are compared share a guest; others have one each. */
 function groupAdapters(adapters: readonly AdapterName[], suites: readonly SuiteName[]): AdapterName[][] {
   const judged = adapters.filter(isJudged);
-  return suites.join() === 'figures' && judged.length > 0 ? [judged] : adapters.map((adapter) => [adapter]);
+  const isMeasured = suites.every((suite) => suite === 'figures' || suite === 'turns');
+  return isMeasured && judged.length > 0 ? [judged] : adapters.map((adapter) => [adapter]);
 }
 
 /**
@@ -82,7 +83,8 @@ async function runGroup(
   choice: Choice,
   { tests, short = false, write = false, log = false }: Options,
 ): Promise<{ readonly passed: number; readonly failed: number }> {
-  const suites = SUITES.filter((name) => choice.suites.includes(name));
+  const givesWay = adapters.includes('vuhca');
+  const suites = SUITES.filter((name) => choice.suites.includes(name) && (name !== 'turns' || givesWay));
   const title = adapters.join(', ');
   process.stdout.write(`== ${title}: ${suites.join(', ')}\n`);
   const figures = new FigureReader();
@@ -116,12 +118,17 @@ function resultsOf(
   results: readonly ForeignResult[],
 ): ForeignResult[] {
   const others = adapters.filter((other) => other !== adapter);
-  return results.filter(({ name }) => !others.some((other) => name.split('-').includes(other)));
+  return results.filter(
+    ({ suite, name }) =>
+      (suite !== 'turns' || adapter === 'vuhca') && !others.some((other) => name.split('-').includes(other)),
+  );
 }
 
 /** Measurements of the adapters, and without a fabric. */
 function measure(figures: FigureReader, adapters: readonly AdapterName[]): KeptFigures {
-  const ratios = ([...adapters, 'loop'] as const).map((name) => [name, figures.ratios(name)] as const);
+  const ratios = ([...adapters, 'vuhca-single', 'loop', 'loop-single'] as const).map(
+    (name) => [name, figures.ratios(name)] as const,
+  );
   return Object.fromEntries(ratios.filter(([, measured]) => Object.keys(measured).length > 0));
 }
 

@@ -6,7 +6,7 @@
  */
 import { DeviceProcess } from '../../guest-tests/harness/device-process.ts';
 import { GuestSession } from '../../guest-tests/harness/guest-session.ts';
-import type { VfioUserDevice } from '../../qemu/guest-options.ts';
+import type { TcgThread, VfioUserDevice } from '../../qemu/guest-options.ts';
 import type { DistributionSet } from '../../qemu/setup/distribution.ts';
 import { deviceArguments, hasClearedMemory } from './adapter-parts.ts';
 import { type SideAdapter, serveSwitch } from './peer-adapters.ts';
@@ -31,6 +31,8 @@ export interface ForeignOptions {
   readonly tests?: string;
   /** Files of pyverbs that do not run, named as in results. */
   readonly leftOut?: readonly string[];
+  /** Threads of QEMU that run the processors of the guest; `multi` when absent. */
+  readonly tcgThread?: TcgThread;
   /** True gives the guest two adapters behind a switch. */
   readonly hasTwoAdapters?: boolean;
   /** True runs suites of one guest in that of two adapters, when there is one: it boots once. */
@@ -52,13 +54,13 @@ const HUGE_PAGES = 'hugepages=16';
 
 /** Throws SetupError when adapter or guest cannot be started. */
 export async function runForeignSuites(options: ForeignOptions): Promise<ForeignRun> {
-  const { onResult = () => {} } = options;
-  const { initramfs, disk } = await packSuites({ ...options, set: setOf(options.suites) });
+  const { onResult = () => {}, tcgThread = 'multi' } = options;
+  const { initramfs, disk } = await packSuites({ ...options, set: setOf(options) });
   const results: ForeignResult[] = [];
   const session = new GuestSession({
     ...SILENCES,
     cleared: hasClearedMemory(options.adapters),
-    guest: { disk, memoryMiB: MEMORY_MIB, cpus: CPUS, append: HUGE_PAGES },
+    guest: { disk, memoryMiB: MEMORY_MIB, cpus: CPUS, append: HUGE_PAGES, tcgThread },
     ...(options.onKernelLine === undefined ? {} : { onKernelLine: options.onKernelLine }),
     ...(options.onReport === undefined ? {} : { onReport: options.onReport }),
     onResult: (result) => {
@@ -83,9 +85,10 @@ export async function runForeignSuites(options: ForeignOptions): Promise<Foreign
 }
 
 /** The packages that suites of one guest need: fio and nvme-cli are in the larger set. */
-function setOf(suites: readonly string[]): DistributionSet {
+function setOf({ suites, short = false }: Pick<ForeignOptions, 'suites' | 'short'>): DistributionSet {
   if (suites.includes('programs')) return 'programs';
-  return suites.includes('figures') ? 'larger' : 'base';
+  const isShort = short === true || (short !== false && short.includes('turns'));
+  return suites.includes('figures') || (suites.includes('turns') && !isShort) ? 'larger' : 'base';
 }
 
 interface Served {
@@ -113,12 +116,14 @@ export function listAdapters({
 async function serveGuest(options: ForeignOptions): Promise<Served> {
   const listed = listAdapters(options);
   const [lone, ...others] = listed;
-  if (others.length === 0) return serveOne(lone?.personality ?? 'rxe');
+  if (others.length === 0) return serveOne(lone?.personality ?? 'rxe', options.tcgThread);
   const { sockets, stop } = await serveSwitch(listed);
   return { devices: ['first', 'second'].flatMap(sockets).map((socketPath) => ({ socketPath })), stop };
 }
 
-async function serveOne(adapter: AdapterName): Promise<Served> {
-  const device = await DeviceProcess.start({ arguments: deviceArguments(adapter) });
+async function serveOne(adapter: AdapterName, tcgThread: TcgThread = 'multi'): Promise<Served> {
+  const device = await DeviceProcess.start({
+    arguments: [...deviceArguments(adapter), `--tcg-thread=${tcgThread}`],
+  });
   return { devices: device.child.devices(), stop: () => device.stop() };
 }

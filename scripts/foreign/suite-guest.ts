@@ -95,7 +95,7 @@ export function suiteFiles(folder: string): GuestFile[] {
 
 /** Programs of guest-tests/programs. */
 function usesPrograms(suite: string): boolean {
-  return suite === 'figures' || suite === 'verbs';
+  return suite === 'figures' || suite === 'turns' || suite === 'verbs';
 }
 
 /** A test of a suite; undefined for other lines of the report. */

@@ -7,11 +7,13 @@ import { SetupError } from '../../qemu/setup/tools/errors.ts';
 
 /** Those of one guest, in the order in which they run. */
 const LONE_SUITES = ['verbs', 'tools', 'perftest', 'pyverbs', 'diags', 'cm', 'ipoib', 'programs', 'figures'] as const;
+/** Those of one guest whose processors take turns on one thread of QEMU. */
+const TURN_SUITES = ['turns'] as const;
 /** Those of one guest with two adapters. */
 const DOUBLE_SUITES = ['adapters'] as const;
 /** Those between two guests. */
 const PEER_SUITES = ['peers', 'storage', 'libraries'] as const;
-export const SUITES = [...LONE_SUITES, ...DOUBLE_SUITES, ...PEER_SUITES] as const;
+export const SUITES = [...LONE_SUITES, ...TURN_SUITES, ...DOUBLE_SUITES, ...PEER_SUITES] as const;
 export type SuiteName = (typeof SUITES)[number];
 
 export const ADAPTERS = ['mlx5', 'mthca', 'rxe', 'vuhca'] as const;
@@ -49,6 +51,7 @@ export const SUITE_TITLES: Readonly<Record<SuiteName, string>> = {
   ipoib: 'IP over InfiniBand',
   programs: 'qperf, rdma_xclient, sockets over RDMA, fio, MPICH, tgt and libiscsi, ibacm, node_exporter',
   figures: 'Runs that measure, beside soft-RoCE',
+  turns: 'Runs that measure, the processors of the guest in turns on one thread',
   adapters: 'One guest with two adapters behind a switch',
   peers: 'Two guests: verbs, connection manager, multicast, IP over InfiniBand',
   storage: 'Two guests: NVMe over RDMA, SRP, iSER, NFS',
@@ -56,9 +59,10 @@ export const SUITE_TITLES: Readonly<Record<SuiteName, string>> = {
 };
 
 /** Place in which a suite runs; suites with the same kind of place share it. */
-export type Place = 'guest' | 'guest with two adapters' | 'two guests';
+export type Place = 'guest' | 'guest on one thread' | 'guest with two adapters' | 'two guests';
 
 export function placeOf(suite: SuiteName): Place {
+  if (TURN_SUITES.some((name) => name === suite)) return 'guest on one thread';
   if (DOUBLE_SUITES.some((name) => name === suite)) return 'guest with two adapters';
   return PEER_SUITES.some((name) => name === suite) ? 'two guests' : 'guest';
 }

@@ -10,4 +10,6 @@ import { reportSuites } from './report.ts';
 // A guest that falls silent is ended; no other bound holds on a busy machine.
 t.setTimeout(0);
 
-t.test('pyverbs, connection manager, two adapters', (t) => reportSuites(t, 'vuhca', ['pyverbs', 'cm', 'adapters']));
+t.test('pyverbs, connection manager, two adapters, and polls where processors take turns', (t) =>
+  reportSuites(t, 'vuhca', ['pyverbs', 'cm', 'adapters'], ['turns']),
+);

@@ -5,7 +5,7 @@
  * say what the figures show. Called by scripts/pictures.
  */
 import type { SizeCost } from '../bench/core-costs.ts';
-import type { KeptFigures } from '../foreign/figures.ts';
+import { type KeptFigures, type Measured, titleOf } from '../foreign/figures.ts';
 import { COLOURS } from '../picture/colours.ts';
 import { LABEL_DISTANCE } from '../plot/label-sides.ts';
 import { drawLabels, titlePanel } from '../plot/labels.ts';
@@ -59,7 +59,7 @@ export function drawLatency({ sizes }: Performance): Promise<string> {
 }
 
 /** Bandwidth by size beside a copy, and figures of a guest beside soft-RoCE. */
-export function drawBandwidth({ sizes }: Performance, { loop: _, ...figures }: KeptFigures): Promise<string> {
+export function drawBandwidth({ sizes }: Performance, figures: KeptFigures): Promise<string> {
   const fastest = sizes.reduce((best, one) => (speed(one) > speed(best) ? one : best));
   const ratio = figures.vuhca?.['bandwidth-65536'];
   const beside = ratio === undefined ? '' : `, and in a guest 64 KiB have ${ratio} times the bandwidth of soft-RoCE`;
@@ -230,11 +230,11 @@ const RATIOS = {
 } as const;
 
 /** A bar for each adapter and figure of a guest. */
-function drawRatios(figures: Omit<KeptFigures, 'loop'>): Panel {
-  const adapters = Object.entries(figures);
+function drawRatios(figures: KeptFigures): Panel {
+  const adapters = Object.entries(figures) as [Measured, Record<string, number>][];
   const rows = Object.entries(RATIOS).flatMap(([name, title]) =>
     adapters.flatMap(([adapter, ratios]) =>
-      ratios?.[name] === undefined ? [] : [{ figure: `${title}: ${adapter}`, ratio: ratios[name] }],
+      ratios?.[name] === undefined ? [] : [{ figure: `${title}: ${titleOf(adapter)}`, ratio: ratios[name] }],
     ),
   );
   const end = ROOM * Math.max(...rows.map(({ ratio }) => ratio));

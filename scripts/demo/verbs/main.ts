@@ -3,18 +3,20 @@
  * `npm run demo -- verbs`: RDMA programs of Debian on our verbs, the stock driver and soft-RoCE,
  * side by side. Two guests have an adapter of each kind, behind one switch with the built-in subnet
  * manager; each program runs on all of them in turns. With `--bench` one guest has them, and ratios
- * to soft-RoCE are shown beside their goals, with the cost of a message over 1,000 queue pairs;
- * with `--habits` it shows habits of software for RoCE that differ from the requirements of
- * InfiniBand. Ends with 1 when a test fails on one of ours.
+ * to soft-RoCE are shown beside their goals, with the cost of a message over 1,000 queue pairs; a
+ * second guest then shows our verbs where processors take turns on one thread; with `--habits` it
+ * shows habits of software for RoCE that differ from the requirements of InfiniBand. Ends with 1
+ * when a test fails on one of ours.
  */
 
 import { BASE_PACKAGES, installMissingPackages } from '../../../qemu/setup/system-packages.ts';
 import { runEntry, SetupError } from '../../../qemu/setup/tools/errors.ts';
 import { defineScript, readOptions } from '../../../qemu/setup/tools/script-options.ts';
 import { FigureReader } from '../../foreign/figures.ts';
+import { runAll } from '../../foreign/run-all.ts';
 import { runPeerSuites } from '../../foreign/run-peers.ts';
 import { type ForeignOptions, type ForeignRun, runForeignSuites } from '../../foreign/run-suites.ts';
-import { ADAPTERS, type AdapterName, type ForeignResult, readNames } from '../../foreign/suites.ts';
+import { ADAPTERS, type AdapterName, type ForeignResult, readNames, type SuiteName } from '../../foreign/suites.ts';
 import { HabitReader } from './habits.ts';
 import { formatComparison, formatPairs, formatRatios, formatStream, isOurs } from './report.ts';
 
@@ -85,7 +87,9 @@ function compareWithGoals(adapters: readonly AdapterName[]): Scene {
   const figures = new FigureReader();
   const format = (): string =>
     [formatRatios, formatStream, formatPairs].map((part) => part(figures, adapters)).join('\n');
-  return { guests: 'a guest', suite: 'figures', run: runForeignSuites, push: (line) => figures.push(line), format };
+  const suites: readonly SuiteName[] = adapters.includes('vuhca') ? ['figures', 'turns'] : ['figures'];
+  const run = (options: ForeignOptions): Promise<ForeignRun> => runAll({ ...options, suites });
+  return { guests: 'a guest', suite: 'figures', run, push: (line) => figures.push(line), format };
 }
 
 function tryHabits(adapters: readonly AdapterName[]): Scene {

@@ -34,8 +34,9 @@ function describePosting(figures: FigureReader): string {
 
 /** Ratios to soft-RoCE in one guest; more is better. */
 export function formatRatios(figures: FigureReader, adapters: readonly AdapterName[]): string {
-  const measured = [...adapters.filter(isJudged), 'loop' as const].map((name) => [name, figures.ratios(name)]);
-  return table(tabulateFigures(Object.fromEntries(measured)), 1);
+  const names = [...adapters.filter(isJudged), 'vuhca-single', 'loop', 'loop-single'] as const;
+  const measured = names.map((name) => [name, figures.ratios(name)] as const);
+  return table(tabulateFigures(Object.fromEntries(measured.filter(([, ratios]) => Object.keys(ratios).length > 0))), 1);
 }
 
 /** Names of figures of figures.sh; those of our driver without shadow tails end with `-rung`. */
