@@ -136,7 +136,9 @@ function describeForeign(figures: KeptFigures): string {
   return `## Beside soft-RoCE
 
 Debian's programs in one guest, where the adapters and soft-RoCE take turns
-([FOREIGN.md](verbs/FOREIGN.md)). The limit of a disk is the same disk without a fabric.
+([FOREIGN.md](verbs/FOREIGN.md)). The limit of a disk is the same disk without a fabric. "One
+thread": a second guest, whose processors take turns on one thread of QEMU
+([FEATURES.md](FEATURES.md), "Processors in turns").
 
 ${markdownTable(head, rows)}`;
 }
