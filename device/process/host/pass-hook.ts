@@ -11,6 +11,13 @@ import type { WallClock } from './wall-clock.ts';
 
 /** Units of work in one pass: few enough that the next register access never waits long. */
 const PASS_BUDGET = 256;
+/**
+ * Runs in a pass that has found a tail in guest memory: software that gets an answer soon posts
+ * again, and the adapter looks at its tail 16 times while the pump asks for requests a few times.
+ */
+const RUNS_MAX = 16;
+/** Requests wait for further runs no longer. */
+const RUNS_NS = 50_000;
 /** Period of recorded events that a killed process may lose while busy. */
 const FLUSH_INTERVAL_NS = 50_000_000;
 
@@ -25,10 +32,22 @@ export function makePassHook(
   stepper?: Stepper,
 ): PassHook {
   let flushedNs = 0;
+  /** A find makes it later. */
+  let pollUntilNs = 0;
+  const run = (): boolean => {
+    clock.takeDueAlarm();
+    const beganNs = clock.now();
+    let more = port.run(PASS_BUDGET);
+    const untilNs = port.pollUntilNs ?? 0;
+    const hasFound = untilNs > pollUntilNs;
+    for (let runs = 1; hasFound && !more && runs < RUNS_MAX && clock.now() - beganNs < RUNS_NS; runs++)
+      more = port.run(PASS_BUDGET);
+    pollUntilNs = hasFound ? (port.pollUntilNs ?? 0) : untilNs;
+    return more;
+  };
   return {
     pass: () => {
-      if (stepper === undefined) clock.takeDueAlarm();
-      const more = stepper === undefined ? port.run(PASS_BUDGET) : stepper.pass(PASS_BUDGET);
+      const more = stepper === undefined ? run() : stepper.pass(PASS_BUDGET);
       if (recorder !== undefined && clock.now() - flushedNs > FLUSH_INTERVAL_NS) {
         flushedNs = clock.now();
         recorder.flush();
