@@ -9,14 +9,14 @@ import type { Recorder } from '../../hosts/recording.ts';
 import type { Stepper } from './stepper.ts';
 import type { WallClock } from './wall-clock.ts';
 
-/** Units of work in one pass: few enough that the next register access never waits long. */
+/** Units of work in one run: few enough that the next register access never waits long. */
 const PASS_BUDGET = 256;
 /**
- * Runs in a pass that has found a tail in guest memory: software that gets an answer soon posts
- * again, and the adapter looks at its tail 16 times while the pump asks for requests a few times.
+ * Runs of a pass in which a watch of a tail began or went on: software that gets an answer posts
+ * again soon, and a run without work is shorter than the question whether requests have come.
  */
 const RUNS_MAX = 16;
-/** Requests wait for further runs no longer. */
+/** The longest time after which a pass begins a further run: requests wait meanwhile. */
 const RUNS_NS = 50_000;
 /** Period of recorded events that a killed process may lose while busy. */
 const FLUSH_INTERVAL_NS = 50_000_000;
@@ -32,17 +32,19 @@ export function makePassHook(
   stepper?: Stepper,
 ): PassHook {
   let flushedNs = 0;
-  /** A find makes it later. */
+  /** As it was after the last run: a find makes it later, and so does a doorbell. */
   let pollUntilNs = 0;
   const run = (): boolean => {
     clock.takeDueAlarm();
     const beganNs = clock.now();
     let more = port.run(PASS_BUDGET);
-    const untilNs = port.pollUntilNs ?? 0;
-    const hasFound = untilNs > pollUntilNs;
-    for (let runs = 1; hasFound && !more && runs < RUNS_MAX && clock.now() - beganNs < RUNS_NS; runs++)
-      more = port.run(PASS_BUDGET);
-    pollUntilNs = hasFound ? (port.pollUntilNs ?? 0) : untilNs;
+    let untilNs = port.pollUntilNs ?? 0;
+    if (untilNs > pollUntilNs) {
+      for (let runs = 1; !more && runs < RUNS_MAX && clock.now() - beganNs < RUNS_NS; runs++)
+        more = port.run(PASS_BUDGET);
+      untilNs = port.pollUntilNs ?? 0;
+    }
+    pollUntilNs = untilNs;
     return more;
   };
   return {
