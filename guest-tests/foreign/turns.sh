@@ -4,12 +4,8 @@
 # Measures our verbs in a guest whose processors take turns on one thread of QEMU. A machine with
 # two CPUs then has one for the adapter. A process that polls must give way by PAUSE, as our
 # provider does: that of soft-RoCE does not, so each of its messages waits for a timer interrupt.
-# run.sh reads this file.
+# run.sh reads this file for vuhca only.
 
-[ $ADAPTER = vuhca ] || {
-  skip turns "its provider polls without PAUSE"
-  return 0
-}
 . /foreign/figures-library.sh
 MODE=-single
 
@@ -35,7 +31,9 @@ typical_latency rxe 200
 without_pause=$typical
 typical_latency vuhca 20000
 echo "$without_pause $typical" >$WORK/output
-if awk 'NF != 2 || !($2 > 0 && $2 < $1 / 2) { exit 1 }' $WORK/output; then
+if ! wanted latency-64-rxe-1 || ! wanted latency-64-vuhca-1; then
+  : # There is nothing to compare.
+elif awk 'NF != 2 || !($2 > 0 && $2 < $1 / 2) { exit 1 }' $WORK/output; then
   pass gives-way
 else
   fail gives-way $WORK/output

@@ -16,6 +16,7 @@ import { runAll } from './run-all.ts';
 import {
   ADAPTERS,
   type AdapterName,
+  concerns,
   type ForeignResult,
   isJudged,
   readNames,
@@ -83,8 +84,7 @@ async function runGroup(
   choice: Choice,
   { tests, short = false, write = false, log = false }: Options,
 ): Promise<{ readonly passed: number; readonly failed: number }> {
-  const givesWay = adapters.includes('vuhca');
-  const suites = SUITES.filter((name) => choice.suites.includes(name) && (name !== 'turns' || givesWay));
+  const suites = SUITES.filter((name) => choice.suites.includes(name) && concerns(name, adapters));
   const title = adapters.join(', ');
   process.stdout.write(`== ${title}: ${suites.join(', ')}\n`);
   const figures = new FigureReader();
@@ -119,8 +119,7 @@ function resultsOf(
 ): ForeignResult[] {
   const others = adapters.filter((other) => other !== adapter);
   return results.filter(
-    ({ suite, name }) =>
-      (suite !== 'turns' || adapter === 'vuhca') && !others.some((other) => name.split('-').includes(other)),
+    ({ suite, name }) => concerns(suite, [adapter]) && !others.some((other) => name.split('-').includes(other)),
   );
 }
 

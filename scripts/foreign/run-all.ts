@@ -6,23 +6,16 @@
  */
 import { runPeerSuites } from './run-peers.ts';
 import { type ForeignOptions, type ForeignRun, runForeignSuites } from './run-suites.ts';
-import { type AdapterName, type Place, placeOf, type SuiteName } from './suites.ts';
+import { type Place, placeOf, type SuiteName } from './suites.ts';
 
 const RUNNERS: Readonly<Record<Place, (options: ForeignOptions) => Promise<ForeignRun>>> = {
   guest: (options) => runForeignSuites(options),
-  'guest on one thread': (options) =>
-    runForeignSuites({ ...options, adapters: thatGiveWay(options.adapters), tcgThread: 'single' }),
+  'guest on one thread': (options) => runForeignSuites({ ...options, adapters: ['vuhca'], tcgThread: 'single' }),
   'guest with two adapters': (options) => runForeignSuites({ ...options, hasTwoAdapters: true }),
   'two guests': runPeerSuites,
 };
 /** All suites of one guest can run there. */
 const SHARED = 'guest with two adapters';
-
-/** The adapter whose provider gives way when it polls in vain, if it is one of these. */
-function thatGiveWay(adapters: readonly AdapterName[]): readonly AdapterName[] {
-  const found = adapters.filter((adapter) => adapter === 'vuhca');
-  return found.length > 0 ? found : adapters;
-}
 
 /** Throws SetupError when an adapter or a guest cannot be started. */
 export async function runAll(

@@ -10,7 +10,7 @@ import type { TcgThread, VfioUserDevice } from '../../qemu/guest-options.ts';
 import type { DistributionSet } from '../../qemu/setup/distribution.ts';
 import { deviceArguments, hasClearedMemory } from './adapter-parts.ts';
 import { type SideAdapter, serveSwitch } from './peer-adapters.ts';
-import { endedSuites, judgeSession, packSuites, type RunFaults, readResult, SILENCES } from './suite-guest.ts';
+import { endedSuites, isShort, judgeSession, packSuites, type RunFaults, readResult, SILENCES } from './suite-guest.ts';
 import { type AdapterName, type ForeignResult, isJudged, type SuiteName } from './suites.ts';
 
 export interface ForeignRun extends RunFaults {
@@ -70,7 +70,7 @@ export async function runForeignSuites(options: ForeignOptions): Promise<Foreign
       onResult(taken, session.seconds);
     },
   });
-  const served = await serveGuest(options);
+  const served = await serveGuest(options, tcgThread);
   try {
     await session.run(initramfs, served.devices);
   } finally {
@@ -87,8 +87,8 @@ export async function runForeignSuites(options: ForeignOptions): Promise<Foreign
 /** The packages that suites of one guest need: fio and nvme-cli are in the larger set. */
 function setOf({ suites, short = false }: Pick<ForeignOptions, 'suites' | 'short'>): DistributionSet {
   if (suites.includes('programs')) return 'programs';
-  const isShort = short === true || (short !== false && short.includes('turns'));
-  return suites.includes('figures') || (suites.includes('turns') && !isShort) ? 'larger' : 'base';
+  const measuresDisks = suites.includes('figures') || (suites.includes('turns') && !isShort('turns', short));
+  return measuresDisks ? 'larger' : 'base';
 }
 
 interface Served {
@@ -113,15 +113,15 @@ export function listAdapters({
   ];
 }
 
-async function serveGuest(options: ForeignOptions): Promise<Served> {
+async function serveGuest(options: ForeignOptions, tcgThread: TcgThread): Promise<Served> {
   const listed = listAdapters(options);
   const [lone, ...others] = listed;
-  if (others.length === 0) return serveOne(lone?.personality ?? 'rxe', options.tcgThread);
+  if (others.length === 0) return serveOne(lone?.personality ?? 'rxe', tcgThread);
   const { sockets, stop } = await serveSwitch(listed);
   return { devices: ['first', 'second'].flatMap(sockets).map((socketPath) => ({ socketPath })), stop };
 }
 
-async function serveOne(adapter: AdapterName, tcgThread: TcgThread = 'multi'): Promise<Served> {
+async function serveOne(adapter: AdapterName, tcgThread: TcgThread): Promise<Served> {
   const device = await DeviceProcess.start({
     arguments: [...deviceArguments(adapter), `--tcg-thread=${tcgThread}`],
   });

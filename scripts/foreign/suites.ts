@@ -67,6 +67,14 @@ export function placeOf(suite: SuiteName): Place {
   return PEER_SUITES.some((name) => name === suite) ? 'two guests' : 'guest';
 }
 
+/**
+ * True if the suite says something about one of `adapters`: only the provider of vuhca gives way
+ * when it polls in vain, which is what `turns` measures.
+ */
+export function concerns(suite: string, adapters: readonly AdapterName[]): boolean {
+  return suite !== 'turns' || adapters.includes('vuhca');
+}
+
 /** The names of an option, with commas between. Throws SetupError for an unknown name. */
 export function readNames<T extends string>(option: string, text: string, known: readonly T[]): T[] {
   const names = text.split(',');

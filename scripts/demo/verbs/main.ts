@@ -16,7 +16,7 @@ import { FigureReader } from '../../foreign/figures.ts';
 import { runAll } from '../../foreign/run-all.ts';
 import { runPeerSuites } from '../../foreign/run-peers.ts';
 import { type ForeignOptions, type ForeignRun, runForeignSuites } from '../../foreign/run-suites.ts';
-import { ADAPTERS, type AdapterName, type ForeignResult, readNames, type SuiteName } from '../../foreign/suites.ts';
+import { ADAPTERS, type AdapterName, concerns, type ForeignResult, readNames } from '../../foreign/suites.ts';
 import { HabitReader } from './habits.ts';
 import { formatComparison, formatPairs, formatRatios, formatStream, isOurs } from './report.ts';
 
@@ -87,7 +87,7 @@ function compareWithGoals(adapters: readonly AdapterName[]): Scene {
   const figures = new FigureReader();
   const format = (): string =>
     [formatRatios, formatStream, formatPairs].map((part) => part(figures, adapters)).join('\n');
-  const suites: readonly SuiteName[] = adapters.includes('vuhca') ? ['figures', 'turns'] : ['figures'];
+  const suites = (['figures', 'turns'] as const).filter((suite) => concerns(suite, adapters));
   const run = (options: ForeignOptions): Promise<ForeignRun> => runAll({ ...options, suites });
   return { guests: 'a guest', suite: 'figures', run, push: (line) => figures.push(line), format };
 }
