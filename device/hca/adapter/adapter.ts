@@ -63,6 +63,11 @@ const STAGES = 6;
  * loan when a host calls next is copied once more.
  */
 const SHORT_REST = 64;
+/**
+ * Looks at tails in a run, as long as each finds one: software that has got a message answers it
+ * at once. Interrupts and requests of hosts wait meanwhile.
+ */
+const LOOKS_MAX = 8;
 
 /** Asynchronous events by what a subnet manager changes at a port (IBTA 11.6.3.1). */
 const eventOf: Readonly<Record<PortChange, EventType>> = {
@@ -232,7 +237,9 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     if (this.laneTable.busy) this.laneTable.land();
     if (this.options.writeCombining !== undefined) for (const { combining } of this.functions) combining?.settle();
     if (this.tails.busy) this.tails.look();
-    const isSpent = this.turns.run(budget);
+    let left = this.turns.run(budget);
+    for (let looks = 1; looks < LOOKS_MAX && left > 0 && this.tails.busy && this.tails.look(); looks++)
+      left = this.turns.run(left);
     this.engine.settle();
     this.links.settle();
     this.#awaitReads();
@@ -241,7 +248,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.moderation.run();
     this.pending.flushVectors(this.functions);
     return (
-      isSpent ||
+      left <= 0 ||
       this.links.unsettled ||
       (this.options.writeCombining !== undefined && this.functions.some(({ isCombining }) => isCombining))
     );

@@ -21,8 +21,8 @@ export class PassTurns {
     this.#serve = serve;
   }
 
-  /** Returns true when the budget is spent: there may be more work. */
-  run(budget: number): boolean {
+  /** Returns what is left of the budget. When it is spent, there may be more work. */
+  run(budget: number): number {
     const stages = this.#stages;
     let left = budget;
     let idle = 0;
@@ -34,6 +34,6 @@ export class PassTurns {
       idle = done > 0 ? 0 : idle + 1;
     }
     this.given = (this.given + 1) | 0;
-    return left <= 0;
+    return left;
   }
 }

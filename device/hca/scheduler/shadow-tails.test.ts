@@ -54,6 +54,27 @@ t.test('after a doorbell a stream of commands needs no further one', async (t) =
   fixture.finish();
 });
 
+t.test('a run goes on to look while each look finds an answer, within its budget', async (t) => {
+  const fixture = createFixture();
+  const qp = fixture.createQueuePair({ sendEntriesLog2: 6 });
+  post(fixture, qp);
+  const { core, hosts } = fixture.machine;
+  let answers = 0;
+  hosts[0].onBody = () => {
+    if (answers++ < 20) qp.post(NOP, 'tail');
+  };
+  const completed = (budget: number): number => {
+    core.run(budget);
+    return qp.parts.sendCq.drain().length;
+  };
+  qp.post(NOP, 'tail');
+  t.equal(completed(256), 8, 'a look, and seven after an answer each');
+  t.equal(completed(8), 1, 'a small budget ends it sooner');
+  hosts[0].onBody = () => {};
+  fixture.settle();
+  fixture.finish();
+});
+
 t.test('the watch ends when its window is over, and the next command rings', async (t) => {
   const fixture = createFixture();
   const qp = fixture.createQueuePair();

@@ -98,14 +98,16 @@ export class ShadowTails {
     this.#begin(qp, this.#clock.now());
   }
 
-  /** Looks at all tails, and ends watches in time. */
-  look(): void {
+  /** Looks at all tails, and ends watches in time. Returns true when it has found something. */
+  look(): boolean {
     this.#begun = 0;
     const nowNs = this.#clock.now();
+    let found = false;
     for (let place = 0; place < WATCHED_MAX && this.#count > 0; place++) {
       const qp = this.#queues[place];
-      if (qp !== undefined) this.#lookAt(qp, place, nowNs);
+      if (qp !== undefined && this.#lookAt(qp, place, nowNs)) found = true;
     }
+    return found;
   }
 
   /**
@@ -167,22 +169,28 @@ export class ShadowTails {
     else this.#fail(qp);
   }
 
-  #lookAt(qp: QueuePair, place: number, nowNs: number): void {
+  #lookAt(qp: QueuePair, place: number, nowNs: number): boolean {
     // Nothing can be read or written: the watch goes on when the function is on the bus again.
-    if (!qp.owner.dma.busMaster) return this.#renew(qp, place, nowNs);
-    if (!isWatchable(qp) || nowNs >= this.#endNs[place]) {
-      this.#end(qp, place, nowNs);
-      return;
+    if (!qp.owner.dma.busMaster) this.#renew(qp, place, nowNs);
+    else if (!isWatchable(qp) || nowNs >= this.#endNs[place]) return this.#end(qp, place, nowNs);
+    else if (!this.#readTail(qp)) this.#fail(qp);
+    else if (this.#tail() !== this.#seen[place]) return this.#follow(qp, place, nowNs);
+    return false;
+  }
+
+  /** The tail has moved. */
+  #follow(qp: QueuePair, place: number, nowNs: number): boolean {
+    if (this.#wasTakenBack(qp)) {
+      this.#leave(qp);
+      return false;
     }
-    if (!this.#readTail(qp)) return this.#fail(qp);
-    if (this.#tail() === this.#seen[place]) return;
-    if (this.#wasTakenBack(qp)) return this.#leave(qp);
-    if (!this.#take(qp, place)) return;
+    if (!this.#take(qp, place)) return false;
     qp.owner.counters.tailsFound++;
     qp.watchHalvings = 0;
     qp.watchDoublings = 0;
     this.#hasFound[place] = 1;
     this.#renew(qp, place, nowNs);
+    return true;
   }
 
   /**

@@ -109,7 +109,7 @@ export abstract class UndividedAdapter<Queue extends PostedSends> implements Fab
   /** Lets each unit work in turn, and sends interrupts at the end. */
   run(budget: number): boolean {
     this.units.expire();
-    const isSpent = this.turns.run(budget);
+    const isSpent = this.turns.run(budget) <= 0;
     this.settle();
     if (this.#vectorsWait) this.#vectorsWait = this.underlying.msix.flush();
     return isSpent;
