@@ -2,8 +2,8 @@
 /**
  * The user-space provider as libibverbs of the guest can load it: compiled without a warning, bound
  * to libibverbs' interface of providers, without exported symbols of its own, and with no symbol of
- * a C library newer than that of the guest, whatever this machine has. A program of this machine
- * tests its choice between ringing a doorbell and leaving the tail to the adapter.
+ * a C library newer than that of the guest, whatever this machine has. Programs of this machine
+ * test its choice between ringing a doorbell and leaving the tail to the adapter, and its polls.
  */
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
@@ -36,6 +36,22 @@ t.test('it rings where the adapter does not look at the tail by itself, and only
     `doorbell 1 1 1: ${one}`,
     `doorbell 1 0 1: ${one}${rang}`,
     'collect 1 1 2: tail 9, collected 2',
+  ]);
+});
+
+t.test('a poll takes the lock where an entry may be, and only there', async (t) => {
+  const source = fileURLToPath(new URL('harness/provider-polling.c', import.meta.url));
+  const program = await provideProviderProgram(source, ['vu_poll.c', 'vu_flush.c']);
+  t.same((await run(program, [])).trimEnd().split('\n'), [
+    'never written: nothing',
+    'written: look',
+    'written a lap ago: nothing',
+    'written, and taken by another thread: look',
+    'the last number: look',
+    'not yet the last number: nothing',
+    'not yet after the last number: nothing',
+    'never written, in turns: nothing',
+    'a dead adapter: look',
   ]);
 });
 

@@ -158,7 +158,7 @@ enum ibv_wc_status vu_status(const struct vuhca_completion_entry *entry);
 unsigned int vu_wc_flags(const struct vuhca_completion_entry *entry);
 __be32 vu_immediate(const struct vuhca_completion_entry *entry);
 void vu_publish_consumed(struct vu_cq *cq);
-void vu_polled_in_vain(const struct vu_cq *cq);
+bool vu_peek(const struct vu_cq *cq);
 int vu_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
 void vu_clean_cq(struct vu_cq *cq, struct vu_qp *qp);
 void vu_clean_shared(struct vu_srq *srq);

@@ -136,16 +136,38 @@ void vu_publish_consumed(struct vu_cq *cq)
 }
 
 /*
- * Where the processors of the machine take turns on one thread of an emulator,
- * PAUSE ends the turn of this one. With a thread for each it takes a lock of
- * the emulator, which makes others wait.
+ * False when no entry waits, for sure. Needs no lock: when another thread takes
+ * entries meanwhile, the one looked at is valid still, or newer.
  */
-void vu_polled_in_vain(const struct vu_cq *cq)
+static bool vu_may_have_entry(const struct vu_cq *cq)
+{
+	uint32_t number = __atomic_load_n(&cq->consumed, __ATOMIC_RELAXED);
+	const struct vuhca_completion_entry *entry =
+		cq->entries + (number & ((1U << cq->entries_log2) - 1));
+	uint32_t sequence =
+		le32toh(__atomic_load_n(&entry->sequence, __ATOMIC_RELAXED));
+
+	return (int32_t)(sequence - (number + 1)) >= 0 || vu_is_dead(cq);
+}
+
+/*
+ * Looks before the lock is taken. False when there is nothing to take.
+ *
+ * Where the processors of the machine take turns on one thread of an emulator,
+ * PAUSE ends the turn of this one, and what it waited for may have come when it
+ * has the next. With a thread for each, PAUSE takes a lock of the emulator,
+ * which makes others wait.
+ */
+bool vu_peek(const struct vu_cq *cq)
 {
 	struct vu_context *context = to_vu_context(cq->base.cq.context);
 
-	if (context->about.flags & VUHCA_UCONTEXT_POLLS_PAUSE)
-		__builtin_ia32_pause();
+	if (vu_may_have_entry(cq))
+		return true;
+	if (!(context->about.flags & VUHCA_UCONTEXT_POLLS_PAUSE))
+		return false;
+	__builtin_ia32_pause();
+	return vu_may_have_entry(cq);
 }
 
 static void vu_fill_wc(struct ibv_wc *wc,
@@ -174,6 +196,8 @@ int vu_poll_cq(struct ibv_cq *ibcq, int count, struct ibv_wc *wc)
 	uint32_t before;
 	int found = 0;
 
+	if (!vu_peek(cq))
+		return 0;
 	vu_lock(&cq->lock);
 	before = cq->consumed;
 	while (found < count &&
@@ -182,8 +206,6 @@ int vu_poll_cq(struct ibv_cq *ibcq, int count, struct ibv_wc *wc)
 	if (cq->consumed != before)
 		vu_publish_consumed(cq);
 	vu_unlock(&cq->lock);
-	if (!found)
-		vu_polled_in_vain(cq);
 	return found;
 }
 

@@ -26,6 +26,8 @@ static int vu_start_poll(struct ibv_cq_ex *current,
 
 	if (attr->comp_mask)
 		return EINVAL;
+	if (!vu_peek(cq))
+		return ENOENT;
 	vu_lock(&cq->lock);
 	before = cq->consumed;
 	err = vu_next_poll(current);
@@ -33,7 +35,6 @@ static int vu_start_poll(struct ibv_cq_ex *current,
 		if (cq->consumed != before)
 			vu_publish_consumed(cq);
 		vu_unlock(&cq->lock);
-		vu_polled_in_vain(cq);
 	}
 	return err;
 }
