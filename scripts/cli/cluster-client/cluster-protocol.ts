@@ -5,6 +5,7 @@
  * which is `done` or `error`; the connection ends with it.
  */
 import type { VfioUserDevice } from '../../../qemu/guest-options.ts';
+import type { TcgThread } from '../options/adapter-arguments.ts';
 import type { Personality } from '../options/personality.ts';
 
 /** A terminal of the client. */
@@ -79,6 +80,8 @@ export interface AttachedPlace {
   readonly personality: Personality;
   /** The adapter finds late stores, for which QEMU must wait for each store. */
   readonly orderCheck: boolean;
+  /** How QEMU runs the processors of the guest. */
+  readonly tcgThread: TcgThread;
   /** The control socket of the adapter process. */
   readonly control: string;
   /** What other nodes take for its address; only a node has one. */

@@ -24,16 +24,17 @@ const nothing = (): void => {};
 
 /** A cluster with an adapter process, a node that has not booted, and a free place. */
 async function startCluster(t: Test, name: string): Promise<Cluster> {
-  const shape = readCluster({ nodes: 1, personality: 'mlx5', cpus: 1, packages: [] });
+  const shape = readCluster({ nodes: 1, personality: 'mlx5', cpus: 1, tcgThread: 'multi', packages: [] });
   const topology = {
     adapters: {
       node1: { personality: 'mlx5', sockets: ['node1.sock'] },
       door: { personality: 'mthca', orderCheck: true, sockets: ['door.sock'] },
+      hatch: { personality: 'vuhca', pollsPause: true, sockets: ['hatch.sock'] },
     },
-    links: [{ ports: ['node1:1', 'door:1'] }],
+    links: [{ ports: ['node1:1', 'door:1'] }, { ports: ['door:2', 'hatch:1'] }],
   };
   const cluster = await Cluster.start(
-    { ...shape, name, free: ['door'], topology, silenceSeconds: 60, deviceArguments: ['--log-level=error'] },
+    { ...shape, name, free: ['door', 'hatch'], topology, silenceSeconds: 60, deviceArguments: ['--log-level=error'] },
     { say: nothing, log: nothing, logNode: nothing },
   );
   const place = placeOf(name);
@@ -67,6 +68,7 @@ t.test('a place is taken once, and free again after its guest', async (t) => {
   t.match(lease.place, {
     personality: 'mthca',
     orderCheck: true,
+    tcgThread: 'multi',
     control: cluster.device.controlPath,
     devices: [{ socketPath: cluster.device.socketPath('door.sock') }],
   });
@@ -78,6 +80,9 @@ t.test('a place is taken once, and free again after its guest', async (t) => {
   t.match(await stateOf(cluster), { state: 'free' });
   const again = await PlaceLease.take({ cluster: 'one', node: 'door' });
   again.close();
+  const hatch = await PlaceLease.take({ cluster: 'one', node: 'hatch' });
+  t.match(hatch.place, { personality: 'vuhca', orderCheck: false, tcgThread: 'single' });
+  hatch.close();
   while ((await stateOf(cluster)).state !== 'free') await new Promise((done) => setImmediate(done));
   await t.rejects(PlaceLease.take({ cluster: 'one', node: 'node9' }), {
     message: 'cluster one has no node node9; it has node1, door',
@@ -118,7 +123,7 @@ t.test('a cluster that is ended takes its places along', async (t) => {
 });
 
 t.test('a node whose place is taken neither starts nor stops', async (t) => {
-  const spec = readCluster({ nodes: 1, personality: 'mlx5', cpus: 1, packages: [] }).nodes[0];
+  const spec = readCluster({ nodes: 1, personality: 'mlx5', cpus: 1, tcgThread: 'multi', packages: [] }).nodes[0];
   const node = new ClusterNode(spec, [], {
     device: undefined as unknown as DeviceChild,
     prepare: () => Promise.reject(new Error('not prepared')),

@@ -44,7 +44,7 @@ interface Action {
 
 const PLANNED_OPTIONS = [
   ...['--nodes', '--fabric', '--personality', '--packages', '--disk', '--memory'],
-  ...['--cpus', '--kernel', '--timeout'],
+  ...['--cpus', '--tcg-thread', '--kernel', '--timeout'],
 ];
 const UP_OPTIONS = [...PLANNED_OPTIONS, '--record', '--ibsim', '--spin'];
 

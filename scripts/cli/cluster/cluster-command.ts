@@ -4,7 +4,7 @@
  * loads them when the command is called; cluster-action.ts performs it.
  */
 import { Option } from 'commander';
-import { adapterOption } from '../options/adapter-arguments.ts';
+import { adapterOption, type TcgThread } from '../options/adapter-arguments.ts';
 import type { CliCommand } from '../options/cli-command.ts';
 import { actionArgument, doorOption, packagesOption, wholeNumber } from '../options/option-values.ts';
 import { type Personality, personalityWords } from '../options/personality.ts';
@@ -41,6 +41,7 @@ export interface ClusterArguments {
   /** In MiB. */
   readonly memory?: number;
   readonly cpus: number;
+  readonly tcgThread: TcgThread;
   readonly kernel?: string;
   readonly record?: string;
   readonly ibsim?: number;
@@ -88,6 +89,7 @@ export function defineCluster(command: CliCommand): void {
     .option('--disk <FILE>', 'A disk image that nodes boot from and leave as it is; docs/CLUSTER.md says what it needs')
     .addOption(wholeNumber('--memory <MIB>', 'Memory of a node (default: 1024)', MEMORY_MIN_MIB, MEMORY_MAX_MIB))
     .addOption(wholeNumber('--cpus <N>', 'Processors of a node', 1, CPUS_MAX).default(1))
+    .addOption(adapterOption('--tcg-thread'))
     .option('--kernel <FILE>', "Debian's trixie, bookworm, backports (default: trixie)")
     .option('--record <FILE>', 'Records the adapters, for `vuhca replay`')
     .addOption(doorOption())

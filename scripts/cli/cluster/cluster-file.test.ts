@@ -8,7 +8,7 @@ import { readTopologyValue } from '../topology/topology-file.ts';
 import { type ClusterChoice, FABRIC_RULES, readCluster } from './cluster-file.ts';
 import { addressOf, NODES_MAX } from './cluster-spec.ts';
 
-const defaults = { personality: 'mlx5', cpus: 1, packages: [] } as const;
+const defaults = { personality: 'mlx5', cpus: 1, tcgThread: 'multi', packages: [] } as const;
 const directory = makeDirectory(t);
 
 function readFile(content: unknown, choice: Partial<ClusterChoice> = {}) {
@@ -64,6 +64,24 @@ t.test('a file with nodes, adapters and a fabric', async (t) => {
   ]);
 });
 
+t.test('nodes take turns by option, by member, or by their adapter, which our provider is told', async (t) => {
+  const turns = ({ nodes, topology }: ReturnType<typeof readFile>): string[] => {
+    const adapters = readTopologyValue(topology, '/').adapters;
+    return adapters.map(({ name, options }) => {
+      const node = nodes.find((one) => one.name === name);
+      return `${name} ${node?.tcgThread} ${'pollsPause' in options && options.pollsPause}`;
+    });
+  };
+  const file = {
+    nodes: { a: {}, b: { tcgThread: 'single' }, c: { personality: 'mlx5', tcgThread: 'single' }, d: {} },
+    adapters: { d: { pollsPause: true }, door: {} },
+  };
+  const usual = readFile(file, { personality: 'vuhca' });
+  t.same(turns(usual), ['a multi false', 'b single true', 'c single false', 'd single true', 'door undefined false']);
+  const all = readFile(file, { personality: 'vuhca', tcgThread: 'single' });
+  t.same(turns(all), ['a single true', 'b single true', 'c single false', 'd single true', 'door undefined true']);
+});
+
 t.test('a disk belongs to a node or to all, and has the packages', async (t) => {
   const shape = readFile(
     { nodes: { own: { disk: 'own.img' }, given: {} } },
@@ -113,7 +131,7 @@ t.test('a mistake gets a sentence', async (t) => {
     [{ nodes: { a: 3 } }, /node a is 3; it must be an object/],
     [
       { nodes: { a: { memroy: 3 } } },
-      /node a: unknown name memroy; known are personality, memory, cpus, packages, disk/,
+      /node a: unknown name memroy; known are personality, memory, cpus, tcgThread, packages, disk/,
     ],
     [{ nodes: { a: { disk: 7 } } }, /node a: disk is 7; it must be/],
     [
@@ -121,6 +139,7 @@ t.test('a mistake gets a sentence', async (t) => {
       /node a: packages cannot be given with disk, which has its own/,
     ],
     [{ nodes: { a: { memory: 8 } } }, /node a: memory is 8; it must be a whole number from 256/],
+    [{ nodes: { a: { tcgThread: 'two' } } }, /node a: tcgThread is two; it must be multi, single/],
     [{ nodes: { a: { cpus: 1.5 } } }, /node a: cpus is 1.5; it must be a whole number from 1 to 64/],
     [{ nodes: { a: { personality: 'cx9' } } }, /node a: personality is cx9; it must be vuhca, mthca/],
     [{ nodes: { a: { packages: ['$(x)'] } } }, /node a: "\$\(x\)" is no name of a Debian package/],

@@ -6,6 +6,7 @@
  */
 import { dirname, resolve } from 'node:path';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
+import { TCG_THREADS, type TcgThread } from '../options/adapter-arguments.ts';
 import { describe, isObject, type JsonObject, readObject } from '../options/json-shape.ts';
 import { PACKAGE_NAME } from '../options/option-values.ts';
 import { type Personality, personalityWords } from '../options/personality.ts';
@@ -19,6 +20,7 @@ import { addressOf, type ClusterSpec, NODES_MAX, type NodeSpec } from './cluster
 export interface NodeDefaults {
   readonly personality: Personality;
   readonly cpus: number;
+  readonly tcgThread: TcgThread;
   readonly memoryMiB?: number;
   readonly packages: readonly string[];
   readonly disk?: string;
@@ -47,7 +49,7 @@ const MEMORY_MIN_MIB = 256;
 const MEMORY_MAX_MIB = 1 << 20;
 const CPUS_MAX = 64;
 /** Members of a node in the file. */
-const nodeMembers = { personality: '', memory: 0, cpus: 0, packages: [''], disk: '' };
+const nodeMembers = { personality: '', memory: 0, cpus: 0, tcgThread: '', packages: [''], disk: '' };
 /** The place of a part in the whole, which machine-plan.ts writes. */
 const partMembers = { first: 0, others: {}, keys: '', managed: false };
 const fabricMembers = ['switches', 'links', 'generate'];
@@ -81,14 +83,12 @@ function shapeOf(root: JsonObject, folder: string, choice: ClusterChoice): Clust
   const adapters = (rest.adapters ?? {}) as JsonObject;
   if (!isObject(adapters)) throw new UsageError(`adapters is ${describe(adapters)}; it must be an object`);
   const free = Object.keys(adapters).filter((name) => !names.includes(name));
-  const all = [...nodes.map((node) => [node.name, node.personality] as const), ...free.map((name) => [name] as const)];
+  const all = [...nodes.map((node) => [node.name, node] as const), ...free.map((name) => [name, choice] as const)];
   const topology = {
     ...(hasFabric ? {} : { generate: makeRule(choice.fabric ?? 'star', all.length) }),
     ...rest,
     ...(rest.links === undefined ? {} : { links: fixPaths(rest.links, folder) }),
-    adapters: Object.fromEntries(
-      all.map(([name, personality = choice.personality]) => [name, makeAdapter(name, personality, adapters[name])]),
-    ),
+    adapters: Object.fromEntries(all.map(([name, guest]) => [name, makeAdapter(name, guest, adapters[name])])),
   };
   const { subnet } = readTopologyValue(topology, folder);
   return {
@@ -109,8 +109,16 @@ function readNodes(given: unknown, rest: JsonObject, defaults: FileDefaults, fir
   return names.map((name, index) => {
     if (!NODE_NAME.test(name) || name === 'localhost')
       throw new UsageError(`node ${name}: a name must be a letter, then at most 30 letters, digits and hyphens`);
-    return readNode(name, first + index, isObject(given) ? given[name] : {}, defaults);
+    // As with `vuhca run --topology`: the guest of such an adapter takes turns.
+    const own = hasTurns(rest.adapters, name) ? { ...defaults, tcgThread: 'single' as const } : defaults;
+    return readNode(name, first + index, isObject(given) ? given[name] : {}, own);
   });
+}
+
+/** The file says of the adapter of that name that its guest takes turns. */
+function hasTurns(adapters: unknown, name: string): boolean {
+  const adapter = isObject(adapters) ? adapters[name] : undefined;
+  return isObject(adapter) && adapter.pollsPause === true;
 }
 
 /** Nodes of other parts, by their numbers. */
@@ -143,9 +151,12 @@ function countPlaces({ adapters, generate }: JsonObject): unknown {
 function readNode(name: string, number: number, value: unknown, defaults: FileDefaults): NodeSpec {
   const what = `node ${name}`;
   const members = readObject(value, what, nodeMembers);
-  const { personality = defaults.personality, memory, cpus, packages, disk = defaults.disk } = members;
+  const { personality = defaults.personality, tcgThread = defaults.tcgThread, disk = defaults.disk } = members;
+  const { memory, cpus, packages } = members;
   if (!personalityWords.some((word) => word === personality))
     throw new UsageError(`${what}: personality is ${personality}; it must be ${personalityWords.join(', ')}`);
+  if (!TCG_THREADS.some((word) => word === tcgThread))
+    throw new UsageError(`${what}: tcgThread is ${tcgThread}; it must be ${TCG_THREADS.join(', ')}`);
   const memoryMiB = (memory as number | undefined) ?? defaults.memoryMiB;
   checkNumber(`${what}: memory`, memoryMiB, MEMORY_MIN_MIB, MEMORY_MAX_MIB);
   checkNumber(`${what}: cpus`, cpus as number | undefined, 1, CPUS_MAX);
@@ -160,6 +171,7 @@ function readNode(name: string, number: number, value: unknown, defaults: FileDe
     address: addressOf(number),
     personality: personality as Personality,
     cpus: (cpus as number | undefined) ?? defaults.cpus,
+    tcgThread: tcgThread as TcgThread,
     ...(memoryMiB === undefined ? {} : { memoryMiB }),
     packages: [...new Set(all)].sort(),
     ...(disk === undefined ? {} : { disk: resolve(defaults.folder, disk as string) }),
@@ -180,7 +192,11 @@ export function makeRule(rule: FabricRule, count: number): JsonObject {
 }
 
 /** The adapter of a node: as the file says, with sockets that cluster.ts finds by its name. */
-function makeAdapter(name: string, personality: Personality, given: unknown): JsonObject {
+function makeAdapter(
+  name: string,
+  { personality, tcgThread }: Pick<NodeDefaults, 'personality' | 'tcgThread'>,
+  given: unknown,
+): JsonObject {
   if (given !== undefined && !isObject(given))
     throw new UsageError(`adapter ${name} is ${describe(given)}; it must be an object`);
   const { sockets } = given ?? {};
@@ -188,7 +204,10 @@ function makeAdapter(name: string, personality: Personality, given: unknown): Js
   const paths = Array.from({ length: count }, (_, number) =>
     number === 0 ? `${name}.sock` : `${name}.${number}.sock`,
   );
-  return { personality, ...given, sockets: paths };
+  // Stock drivers do not ask their adapter how to poll.
+  const isOurs = (given?.personality ?? personality) === 'vuhca';
+  const turns = isOurs && tcgThread === 'single' ? { pollsPause: true } : {};
+  return { personality, ...turns, ...given, sockets: paths };
 }
 
 /** Links to other processes name paths and keys from the folder of the file. */

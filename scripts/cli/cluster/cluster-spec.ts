@@ -3,6 +3,7 @@
  * A cluster as plain data: its nodes and the fabric between them. `vuhca cluster up` makes it from
  * options and a file, and its supervisor reads it from the cluster's folder.
  */
+import type { TcgThread } from '../options/adapter-arguments.ts';
 import type { Personality } from '../options/personality.ts';
 
 export interface NodeSpec {
@@ -14,6 +15,8 @@ export interface NodeSpec {
   /** Which adapter it has. */
   readonly personality: Personality;
   readonly cpus: number;
+  /** How QEMU runs its processors. */
+  readonly tcgThread: TcgThread;
   readonly memoryMiB?: number;
   /** Debian packages beside those that every node has. */
   readonly packages: readonly string[];
@@ -45,6 +48,8 @@ export interface ClusterSpec {
 export interface AdapterSpec {
   readonly personality: Personality;
   readonly orderCheck?: boolean;
+  /** It is for a guest whose processors take turns. */
+  readonly pollsPause?: boolean;
 }
 
 /** The adapter of a node, or of a place without one. */

@@ -205,10 +205,14 @@ t.test('two nodes from up to down', async (t) => {
   await t.test('another cluster beside it, which ends while its node boots', async (t) => {
     const file = join(directory, 'with-door.json');
     writeFileSync(file, JSON.stringify({ nodes: 1, adapters: { door: { personality: 'vuhca' } } }));
-    const up = new CliProcess(['cluster', 'up', file, '--name', 'other', '--fabric', 'ring']);
+    const turns = ['--tcg-thread', 'single'];
+    const up = new CliProcess(['cluster', 'up', file, '--name', 'other', '--fabric', 'ring', ...turns]);
     await up.until(/node1 +boots/);
     const guest = await attachGuest(t, 'other:door');
-    const pids = processesOf(await listUntil(({ nodes }) => nodes[0].pid !== undefined, '--name', 'other'));
+    const report = await listUntil(({ nodes }) => nodes[0].pid !== undefined, '--name', 'other');
+    for (const pid of [report.nodes[0].pid, /QEMU is process (\d+)/.exec(guest.stderr)?.[1]])
+      t.match(readFileSync(`/proc/${pid}/cmdline`, 'utf8'), '\0tcg,thread=single\0', 'node and door take turns');
+    const pids = processesOf(report);
     t.match(await call('down', '--name', 'other'), { status: 0, stdout: '', stderr: '' });
     t.same(pids.filter(isRunning), [], 'no process is left');
     t.equal(await up.whenExited, 1, up.stderr);

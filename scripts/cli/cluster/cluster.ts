@@ -126,14 +126,15 @@ export class Cluster {
       if (taker !== undefined) throw new SetupError(`place ${name} is taken ${describeTaker(taker)}: end that first`);
       this.#takers.set(name, pid);
     }
-    const { personality, orderCheck = false } = adapterOf(spec, name);
-    const address = spec.nodes.find((node) => node.name === name)?.address;
+    const { personality, orderCheck = false, pollsPause = false } = adapterOf(spec, name);
+    const node = spec.nodes.find((one) => one.name === name);
     return {
       devices: device.devices(this.#socketsOf(name)),
       personality,
       orderCheck,
+      tcgThread: node?.tcgThread ?? (pollsPause ? 'single' : 'multi'),
       control: device.controlPath,
-      ...(address === undefined ? {} : { address }),
+      ...(node === undefined ? {} : { address: node.address }),
     };
   }
 
@@ -238,6 +239,7 @@ export function prepareNode(spec: Pick<ClusterSpec, 'kernel'>, node: NodeSpec): 
     ...(node.memoryMiB === undefined ? {} : { memory: node.memoryMiB }),
     case: NODE_SCRIPT,
     cpus: node.cpus,
+    tcgThread: node.tcgThread,
     distribution: true,
     personality: node.personality,
     packages: node.packages,

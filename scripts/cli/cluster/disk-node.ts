@@ -37,10 +37,11 @@ Wants=${SERVICE}
 `;
 
 /** The guest of `node`, which has a disk. Throws UsageError for what is no disk. */
-export async function prepareDiskNode({ disk = '', personality, cpus, memoryMiB }: NodeSpec): Promise<GuestOptions> {
+export async function prepareDiskNode(node: NodeSpec): Promise<GuestOptions> {
+  const { disk = '', personality, cpus, tcgThread, memoryMiB } = node;
   checkDisk('disk', disk, true);
   const memory = memoryMiB === undefined ? {} : { memory: memoryMiB };
-  const guest = await prepareGuest({ disk, personality, cpus, ...memory }, credentialArguments());
+  const guest = await prepareGuest({ disk, personality, cpus, tcgThread, ...memory }, credentialArguments());
   return { ...guest, interactive: false };
 }
 

@@ -14,7 +14,7 @@ import { readTopologyValue } from '../topology/topology-file.ts';
 import { type ClusterChoice, type ClusterShape, readCluster } from './cluster-file.ts';
 import { hostWord, keyFileOf, type MachinePlan, NODE_KEY_FILE, splitCluster } from './machine-plan.ts';
 
-const defaults = { personality: 'mlx5', cpus: 1, packages: [] } as const;
+const defaults = { personality: 'mlx5', cpus: 1, tcgThread: 'multi', packages: [] } as const;
 const directory = makeDirectory(t);
 const SEEDS = 60;
 const FIRST_PORT = 7000;

@@ -192,9 +192,9 @@ function listOthers({ nodes }: ClusterShape, here: readonly NodeSpec[]): JsonObj
   return Object.fromEntries(nodes.filter((node) => !here.includes(node)).map(({ name, number }) => [name, number]));
 }
 
-function nodeMembers({ personality, cpus, memoryMiB, packages, disk }: NodeSpec): JsonObject {
+function nodeMembers({ personality, cpus, tcgThread, memoryMiB, packages, disk }: NodeSpec): JsonObject {
   return {
-    ...{ personality, cpus },
+    ...{ personality, cpus, tcgThread },
     ...(disk === undefined ? { packages } : { disk }),
     ...(memoryMiB === undefined ? {} : { memory: memoryMiB }),
   };

@@ -81,7 +81,7 @@ function readSpec(place: ClusterPlace, file: string | undefined, given: ClusterA
 
 /** What options and file ask for. Throws UsageError. */
 export function readChoice(file: string | undefined, given: ClusterArguments): ClusterChoice {
-  const { nodes, fabric, personality, cpus, memory, packages, disk, kernel } = given;
+  const { nodes, fabric, personality, cpus, tcgThread, memory, packages, disk, kernel } = given;
   for (const [name, value] of Object.entries({ packages, kernel }))
     if (disk !== undefined && value !== undefined)
       throw new UsageError(`option --${name} cannot be given with --disk, which has its own`);
@@ -93,6 +93,7 @@ export function readChoice(file: string | undefined, given: ClusterArguments): C
   return {
     personality,
     cpus,
+    tcgThread,
     packages: packages ?? [],
     ...(disk === undefined ? {} : { disk: resolve(disk) }),
     ...(memory === undefined ? {} : { memoryMiB: memory }),

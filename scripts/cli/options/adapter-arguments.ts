@@ -65,8 +65,8 @@ export interface AdapterArguments {
   readonly spin: string;
   readonly writeCombining?: number;
   readonly orderCheck?: boolean;
-  /** `TcgThread` of qemu/guest-options.ts. */
-  readonly tcgThread?: (typeof TCG_THREADS)[number];
+  /** How QEMU runs the processors of the guest; see qemu/guest-options.ts. */
+  readonly tcgThread?: TcgThread;
   readonly egressSeed?: number;
   /** `PORT=ROLE:ADDRESS` of each link. */
   readonly link?: readonly string[];
@@ -83,7 +83,8 @@ const FAULT_SYNTAX = 'drop=0.01,corrupt=0.001,seed=7';
 /** The adapter checks the ranges of these numbers itself. */
 const ANY = Number.MAX_SAFE_INTEGER;
 const SEED_MAX = 0xffffffff;
-const TCG_THREADS = ['multi', 'single'] as const;
+export const TCG_THREADS = ['multi', 'single'] as const;
+export type TcgThread = (typeof TCG_THREADS)[number];
 /** The pump sleeps after so long. */
 const SPIN_MAX_US = 10_000;
 

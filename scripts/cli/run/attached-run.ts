@@ -40,12 +40,12 @@ export async function performAttached(command: CliCommand, given: RunArguments, 
 
 /** The arguments with those that the adapter of the place determines. Throws UsageError. */
 function adaptToPlace(command: CliCommand, given: RunArguments, { name, place }: PlaceLease): RunArguments {
-  const { personality, orderCheck } = place;
+  const { personality, orderCheck, tcgThread } = place;
   if (isGiven(command, '--personality') && given.personality !== personality)
     throw new UsageError(
       `option --personality is ${given.personality}, and the adapter of ${name.node} is ${personality}: leave it out`,
     );
-  const adapted = { ...given, personality, orderCheck };
+  const adapted = { ...given, personality, orderCheck, tcgThread };
   checkRun(adapted, command.rest);
   return adapted;
 }
