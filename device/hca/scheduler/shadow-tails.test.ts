@@ -2,6 +2,11 @@
 /** Shadow tails through the whole adapter (docs/PROGRAMMING.md, Shadow tails). */
 import t from 'tap';
 import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
+import {
+  QUEUE_PAIR_RECORD_SIZE,
+  QUEUE_PAIR_RECORD_WATCHED_OFFSET,
+  setQueuePairRecordSendTail,
+} from '../../../protocol/layout/gen/queue-pair-record.gen.ts';
 import { CSR, setCsrDoorbellPolicyExact } from '../../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, FaultKind, QpMask, QpState } from '../../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../../rig/driver/queue-pair.ts';
@@ -73,6 +78,33 @@ t.test('a run goes on to look while each look finds an answer, within its budget
   hosts[0].onBody = () => {};
   fixture.settle();
   fixture.finish();
+});
+
+t.test('a run ends with the first look that finds no command', async (t) => {
+  const changes: Readonly<Record<string, (qp: DriverQueuePair, record: DataView) => void>> = {
+    nothing: () => {},
+    'a tail behind what was taken': (qp, record) => setQueuePairRecordSendTail(record, 0, qp.sendTail - 1),
+    'a record that software has taken back': (qp, record) => {
+      qp.post(NOP, 'slot');
+      record.setUint32(QUEUE_PAIR_RECORD_WATCHED_OFFSET, 0);
+    },
+  };
+  for (const [what, change] of Object.entries(changes)) {
+    const fixture = createFixture();
+    const [qp, other] = [fixture.createQueuePair(), fixture.createQueuePair()];
+    for (const one of [qp, other]) post(fixture, one);
+    const { recordAddress } = qp.parts;
+    // Until then the first look has found the command.
+    fixture.host.onBody = () => change(qp, fixture.access.view(recordAddress, QUEUE_PAIR_RECORD_SIZE));
+    qp.post(NOP, 'slot');
+    const mark = fixture.host.log.count;
+    fixture.machine.core.run(256);
+    const looks = fixture.host.log
+      .since(mark)
+      .filter(({ address, lengthBytes }) => address === other.parts.recordAddress && lengthBytes === 2);
+    t.equal(looks.length, 2, what);
+    t.equal(fixture.read(CSR.TAILS_FOUND), 1, what);
+  }
 });
 
 t.test('the watch ends when its window is over, and the next command rings', async (t) => {
