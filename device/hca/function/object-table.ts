@@ -68,11 +68,16 @@ export class ObjectTable<T extends TableObject> {
     return object;
   }
 
-  /** The object with exactly this number, generation included. */
+  /**
+   * The object with exactly this number, generation included. No field of it is read: V8 looks a
+   * field up by name where classes of all tables meet.
+   */
   get(number: number): T | undefined {
-    const slot = this.#slotOf[(number & INDEX_MASK) - this.#firstIndex];
-    const object = slot === undefined ? undefined : this.#slots[slot];
-    return object !== undefined && object.number === number ? object : undefined;
+    const index = number & INDEX_MASK;
+    const place = index - this.#firstIndex;
+    const slot = this.#slotOf[place];
+    if (slot === undefined || slot < 0) return undefined;
+    return number === ((this.#generations[place] << INDEX_BITS) | index) ? this.#slots[slot] : undefined;
   }
 
   /** Number of slots, for iteration with `at`. */

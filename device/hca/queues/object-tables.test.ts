@@ -36,3 +36,22 @@ t.test('no queue pair gets a number that packets use otherwise', async (t) => {
   }
   t.same([lowest, highest < MULTICAST_QPN], [2, true]);
 });
+
+t.test('an object is found by its whole number only', async (t) => {
+  const owners = [{ number: 0 }, { number: 1 }];
+  const table = new ObjectTable<Numbered>(16, 2, 2);
+  const make = (owner: Numbered['owner']): Numbered => table.add(owner, (number) => ({ number, owner })) as Numbered;
+  const kept = owners.flatMap((owner) => [make(owner), make(owner), make(owner)]);
+  for (let round = 0; round < 300; round++) {
+    const [gone] = kept.splice((7 * round) % kept.length, 1);
+    table.remove(gone);
+    t.equal(table.get(gone.number), undefined, `round ${round}: it is gone`);
+    const next = make(gone.owner);
+    kept.push(next);
+    for (const object of kept) t.equal(table.get(object.number), object, `round ${round}: number ${object.number}`);
+    for (const other of [1 << 16, 1 << 24, 2 ** 31, 2 ** 32, 2 ** 48, -(2 ** 24), -(2 ** 32), 0.5])
+      t.equal(table.get(next.number + other), undefined, `round ${round}: ${next.number} and ${other}`);
+  }
+  // Reserved, never given, behind the last one.
+  for (const number of [-1, 0, 1, 9, 17, 18, 0xffff]) t.equal(table.get(number), undefined, `${number}`);
+});
