@@ -41,6 +41,7 @@ struct vib_page_fault {
  * @children: Memory of an implicit region by its address in the process.
  * @children_lock: Held while a child is added.
  * @offset: Address of the process minus virtual address of the region.
+ * @map_lock: Held while the core maps pages. Taken before the lock of a umem.
  * @list_lock: Held while @list is in use. Taken under the lock of a umem.
  * @list: Pages for one command of the adapter.
  * @list_dma: Bus address of @list.
@@ -60,6 +61,7 @@ struct vib_odp {
 	struct xarray children;
 	struct mutex children_lock;	/* adding children */
 	u64 offset;
+	struct mutex map_lock;		/* pfn_list of each umem */
 	struct mutex list_lock;		/* list */
 	__le64 *list;
 	dma_addr_t list_dma;

@@ -137,7 +137,12 @@ static int vib_odp_give(struct vib_odp *odp, struct ib_umem_odp *umem,
 	return err;
 }
 
-/* Maps a range of at most VIB_ODP_PAGES pages, all in @umem. */
+/*
+ * Maps a range of at most VIB_ODP_PAGES pages, all in @umem. The core looks at
+ * the pages of the process before it takes the lock of @umem, and writes what it
+ * has found to a list that all callers share: a prefetch must not overwrite what
+ * a fault has found.
+ */
 static int vib_odp_map(struct vib_odp *odp, struct ib_umem_odp *umem, u64 start,
 		       u64 end, bool write, bool fault)
 {
@@ -145,10 +150,12 @@ static int vib_odp_map(struct vib_odp *odp, struct ib_umem_odp *umem, u64 start,
 	unsigned int tries = 0;
 	int err;
 
+	mutex_lock(&odp->map_lock);
 	do {
 		err = ib_umem_odp_map_dma_and_lock(umem, start, end - start,
 						   access, fault);
 	} while (err == -EAGAIN && ++tries < VIB_MAP_TRIES);
+	mutex_unlock(&odp->map_lock);
 	if (err < 0)
 		return err;
 	err = vib_odp_give(odp, umem, start, end);

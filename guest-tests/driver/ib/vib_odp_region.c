@@ -46,6 +46,7 @@ static void vib_odp_free(struct vib_odp *odp)
 				  odp->list, odp->list_dma);
 	mutex_destroy(&odp->children_lock);
 	mutex_destroy(&odp->list_lock);
+	mutex_destroy(&odp->map_lock);
 	kfree(odp);
 }
 
@@ -59,6 +60,7 @@ static struct vib_odp *vib_odp_alloc(struct ib_pd *pd)
 	odp->pd = pd;
 	xa_init(&odp->children);
 	mutex_init(&odp->children_lock);
+	mutex_init(&odp->map_lock);
 	mutex_init(&odp->list_lock);
 	spin_lock_init(&odp->lock);
 	INIT_WORK(&odp->work, vib_odp_work);
