@@ -7,14 +7,23 @@
 
 #include "vu_internal.h"
 
+static struct vuhca_completion_entry *vu_place(const struct vu_cq *cq,
+					       uint32_t number)
+{
+	return cq->entries + (number & ((1U << cq->entries_log2) - 1));
+}
+
+static uint32_t vu_sequence(const struct vuhca_completion_entry *entry)
+{
+	return le32toh(__atomic_load_n(&entry->sequence, __ATOMIC_RELAXED));
+}
+
 static struct vuhca_completion_entry *vu_entry(struct vu_cq *cq,
 					       uint32_t number)
 {
-	struct vuhca_completion_entry *entry =
-		cq->entries + (number & ((1U << cq->entries_log2) - 1));
+	struct vuhca_completion_entry *entry = vu_place(cq, number);
 
-	if (le32toh(__atomic_load_n(&entry->sequence, __ATOMIC_RELAXED)) !=
-	    number + 1)
+	if (vu_sequence(entry) != number + 1)
 		return NULL;
 	/* The body is read after the word that makes it valid. */
 	udma_from_device_barrier();
@@ -142,10 +151,7 @@ void vu_publish_consumed(struct vu_cq *cq)
 static bool vu_may_have_entry(const struct vu_cq *cq)
 {
 	uint32_t number = __atomic_load_n(&cq->consumed, __ATOMIC_RELAXED);
-	const struct vuhca_completion_entry *entry =
-		cq->entries + (number & ((1U << cq->entries_log2) - 1));
-	uint32_t sequence =
-		le32toh(__atomic_load_n(&entry->sequence, __ATOMIC_RELAXED));
+	uint32_t sequence = vu_sequence(vu_place(cq, number));
 
 	return (int32_t)(sequence - (number + 1)) >= 0 || vu_is_dead(cq);
 }
