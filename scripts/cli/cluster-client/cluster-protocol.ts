@@ -4,8 +4,7 @@
  * connection for each request. The supervisor answers with any number of messages, the last of
  * which is `done` or `error`; the connection ends with it.
  */
-import type { VfioUserDevice } from '../../../qemu/guest-options.ts';
-import type { TcgThread } from '../options/adapter-arguments.ts';
+import type { TcgThread, VfioUserDevice } from '../../../qemu/guest-options.ts';
 import type { Personality } from '../options/personality.ts';
 
 /** A terminal of the client. */

@@ -3,8 +3,10 @@
  * The options and the help of `vuhca cluster`: several guests on one fabric, by name. program.ts
  * loads them when the command is called; cluster-action.ts performs it.
  */
+
 import { Option } from 'commander';
-import { adapterOption, type TcgThread } from '../options/adapter-arguments.ts';
+import type { TcgThread } from '../../../qemu/guest-options.ts';
+import { adapterOption } from '../options/adapter-arguments.ts';
 import type { CliCommand } from '../options/cli-command.ts';
 import { actionArgument, doorOption, packagesOption, wholeNumber } from '../options/option-values.ts';
 import { type Personality, personalityWords } from '../options/personality.ts';

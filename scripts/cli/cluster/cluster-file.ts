@@ -5,8 +5,9 @@
  * is a UsageError of one sentence. up.ts calls it before anything starts.
  */
 import { dirname, resolve } from 'node:path';
+import type { TcgThread } from '../../../qemu/guest-options.ts';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
-import { TCG_THREADS, type TcgThread } from '../options/adapter-arguments.ts';
+import { TCG_THREADS } from '../options/adapter-arguments.ts';
 import { describe, isObject, type JsonObject, readObject } from '../options/json-shape.ts';
 import { PACKAGE_NAME } from '../options/option-values.ts';
 import { type Personality, personalityWords } from '../options/personality.ts';

@@ -3,7 +3,7 @@
  * A cluster as plain data: its nodes and the fabric between them. `vuhca cluster up` makes it from
  * options and a file, and its supervisor reads it from the cluster's folder.
  */
-import type { TcgThread } from '../options/adapter-arguments.ts';
+import type { TcgThread } from '../../../qemu/guest-options.ts';
 import type { Personality } from '../options/personality.ts';
 
 export interface NodeSpec {

@@ -65,8 +65,8 @@ export interface AdapterArguments {
   readonly spin: string;
   readonly writeCombining?: number;
   readonly orderCheck?: boolean;
-  /** How QEMU runs the processors of the guest; see qemu/guest-options.ts. */
-  readonly tcgThread?: TcgThread;
+  /** `TcgThread` of qemu/guest-options.ts. */
+  readonly tcgThread?: (typeof TCG_THREADS)[number];
   readonly egressSeed?: number;
   /** `PORT=ROLE:ADDRESS` of each link. */
   readonly link?: readonly string[];
@@ -84,7 +84,6 @@ const FAULT_SYNTAX = 'drop=0.01,corrupt=0.001,seed=7';
 const ANY = Number.MAX_SAFE_INTEGER;
 const SEED_MAX = 0xffffffff;
 export const TCG_THREADS = ['multi', 'single'] as const;
-export type TcgThread = (typeof TCG_THREADS)[number];
 /** The pump sleeps after so long. */
 const SPIN_MAX_US = 10_000;
 
