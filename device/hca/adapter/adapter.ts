@@ -64,8 +64,9 @@ const STAGES = 6;
  */
 const SHORT_REST = 64;
 /**
- * Looks at tails in a run, as long as each finds one: software that has got a message answers it
- * at once. Interrupts and requests of hosts wait meanwhile.
+ * Looks at tails in a run: one before its work, and further ones after it until one finds nothing.
+ * Software that has received a message answers it at once. Interrupts and requests of hosts wait
+ * meanwhile.
  */
 const LOOKS_MAX = 8;
 

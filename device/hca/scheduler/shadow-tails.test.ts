@@ -3,9 +3,10 @@
 import t from 'tap';
 import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
 import {
+  QUEUE_PAIR_RECORD_SEND_TAIL_BYTES,
   QUEUE_PAIR_RECORD_SIZE,
-  QUEUE_PAIR_RECORD_WATCHED_OFFSET,
   setQueuePairRecordSendTail,
+  setQueuePairRecordWatched,
 } from '../../../protocol/layout/gen/queue-pair-record.gen.ts';
 import { CSR, setCsrDoorbellPolicyExact } from '../../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, FaultKind, QpMask, QpState } from '../../../protocol/layout/gen/values.gen.ts';
@@ -63,19 +64,19 @@ t.test('a run goes on to look while each look finds an answer, within its budget
   const fixture = createFixture();
   const qp = fixture.createQueuePair({ sendEntriesLog2: 6 });
   post(fixture, qp);
-  const { core, hosts } = fixture.machine;
+  const { host, machine } = fixture;
   let answers = 0;
-  hosts[0].onBody = () => {
+  host.onBody = () => {
     if (answers++ < 20) qp.post(NOP, 'tail');
   };
   const completed = (budget: number): number => {
-    core.run(budget);
+    machine.core.run(budget);
     return qp.parts.sendCq.drain().length;
   };
   qp.post(NOP, 'tail');
   t.equal(completed(256), 8, 'a look, and seven after an answer each');
   t.equal(completed(8), 1, 'a small budget ends it sooner');
-  hosts[0].onBody = () => {};
+  host.onBody = () => {};
   fixture.settle();
   fixture.finish();
 });
@@ -86,7 +87,7 @@ t.test('a run ends with the first look that finds no command', async (t) => {
     'a tail behind what was taken': (qp, record) => setQueuePairRecordSendTail(record, 0, qp.sendTail - 1),
     'a record that software has taken back': (qp, record) => {
       qp.post(NOP, 'slot');
-      record.setUint32(QUEUE_PAIR_RECORD_WATCHED_OFFSET, 0);
+      setQueuePairRecordWatched(record, 0, 0);
     },
   };
   for (const [what, change] of Object.entries(changes)) {
@@ -94,14 +95,17 @@ t.test('a run ends with the first look that finds no command', async (t) => {
     const [qp, other] = [fixture.createQueuePair(), fixture.createQueuePair()];
     for (const one of [qp, other]) post(fixture, one);
     const { recordAddress } = qp.parts;
-    // Until then the first look has found the command.
+    // The first look of the run finds the command, so the change is there for the second.
     fixture.host.onBody = () => change(qp, fixture.access.view(recordAddress, QUEUE_PAIR_RECORD_SIZE));
     qp.post(NOP, 'slot');
     const mark = fixture.host.log.count;
     fixture.machine.core.run(256);
     const looks = fixture.host.log
       .since(mark)
-      .filter(({ address, lengthBytes }) => address === other.parts.recordAddress && lengthBytes === 2);
+      .filter(
+        ({ address, lengthBytes }) =>
+          address === other.parts.recordAddress && lengthBytes === QUEUE_PAIR_RECORD_SEND_TAIL_BYTES,
+      );
     t.equal(looks.length, 2, what);
     t.equal(fixture.read(CSR.TAILS_FOUND), 1, what);
   }
