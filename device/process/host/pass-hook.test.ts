@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** How often a pass lets the fabric run: once, and again after it has found a tail by itself. */
+/**
+ * How often a pass lets the fabric run: once, and again while nodes have more to do, or after it
+ * has found a tail by itself.
+ */
 import t from 'tap';
 import type { AdapterPort } from '../../host.ts';
 import { makePassHook } from './pass-hook.ts';
@@ -9,11 +12,11 @@ const RUN_NS = 400;
 
 /** A fabric whose runs take time, and which finds tails in some of them. */
 function makeFabric(runNs = RUN_NS) {
-  const state = { nowNs: 0, runs: 0, pollUntilNs: 0, finds: new Set<number>(), more: false };
+  const state = { nowNs: 0, runs: 0, pollUntilNs: 0, finds: new Set<number>(), moreUntil: 0, runNs };
   const run = (): boolean => {
-    state.nowNs += runNs;
+    state.nowNs += state.runNs;
     if (state.finds.has(state.runs++)) state.pollUntilNs = state.nowNs + 200_000;
-    return state.more;
+    return state.runs < state.moreUntil;
   };
   const port = {
     run,
@@ -52,10 +55,14 @@ t.test('a request waits for 50 us at most', async (t) => {
   t.equal(fabric.runsOfPass(), 3);
 });
 
-t.test('a fabric that has more to do gives way to requests at once', async (t) => {
+t.test('a fabric that has more to do goes on, and gives way to requests after 50 us', async (t) => {
   const fabric = makeFabric();
-  fabric.finds.add(0);
-  fabric.more = true;
-  t.ok(fabric.hook.pass());
-  t.equal(fabric.runs, 1);
+  fabric.moreUntil = 5;
+  t.equal(fabric.runsOfPass(), 5, 'a packet that crosses nodes, each in a run of its own');
+  t.equal(fabric.runsOfPass(), 1);
+  fabric.moreUntil = Number.POSITIVE_INFINITY;
+  t.equal(fabric.runsOfPass(), 50_000 / RUN_NS);
+  t.ok(fabric.hook.pass(), 'the pump goes on with it');
+  fabric.runNs = 50_000;
+  t.equal(fabric.runsOfPass(), 1, 'a run that has taken so long was the last one');
 });

@@ -16,7 +16,11 @@ const PASS_BUDGET = 256;
  * again soon, and a run without work is shorter than the question whether requests have come.
  */
 const RUNS_MAX = 16;
-/** The longest time after which a pass begins a further run: requests wait meanwhile. */
+/**
+ * The longest time after which a pass begins a further run: requests wait meanwhile. It is long
+ * enough for a message that crosses a switch, and its acknowledgement: each node that they reach
+ * needs a run, and the question whether requests have come takes longer than that.
+ */
 const RUNS_NS = 50_000;
 /** Period of recorded events that a killed process may lose while busy. */
 const FLUSH_INTERVAL_NS = 50_000_000;
@@ -38,13 +42,12 @@ export function makePassHook(
     clock.takeDueAlarm();
     const beganNs = clock.now();
     let more = port.run(PASS_BUDGET);
-    let untilNs = port.pollUntilNs ?? 0;
-    if (untilNs > pollUntilNs) {
-      for (let runs = 1; !more && runs < RUNS_MAX && clock.now() - beganNs < RUNS_NS; runs++)
-        more = port.run(PASS_BUDGET);
-      untilNs = port.pollUntilNs ?? 0;
+    const hasFound = (port.pollUntilNs ?? 0) > pollUntilNs;
+    for (let runs = 1; more || (hasFound && runs < RUNS_MAX); runs++) {
+      if (clock.now() - beganNs >= RUNS_NS) break;
+      more = port.run(PASS_BUDGET);
     }
-    pollUntilNs = untilNs;
+    pollUntilNs = port.pollUntilNs ?? 0;
     return more;
   };
   return {
