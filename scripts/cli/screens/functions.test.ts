@@ -51,7 +51,7 @@ t.test('status and top show each function of a running adapter', async (t) => {
   t.match(await runWords(['top', '--count', '2'], environment), {
     status: 0,
     stdout:
-      /^(vuhca \d+ +up .*\nfn .*\n0 +enabled .*\n1 +enabled .*\n(.+\n){2}fn .*\n0 +enabled .* 0\n1 +enabled .* 0\n(.+\n)+){2}$/,
+      /^(vuhca \d+ +up .*\n(pump .*\n)?fn .*\n0 +enabled .*\n1 +enabled .*\n(.+\n){2}fn .*\n0 +enabled .* 0\n1 +enabled .* 0\n(.+\n)+){2}$/,
   });
   const top = await runWords(['top', '--count', '1', '--json', '--function', '1'], environment);
   const { rates, adapters } = JSON.parse(top.stdout);
