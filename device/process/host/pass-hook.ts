@@ -17,9 +17,9 @@ const PASS_BUDGET = 256;
  */
 const RUNS_MAX = 16;
 /**
- * The longest time after which a pass begins a further run: requests wait meanwhile. It is long
- * enough for a message that crosses a switch, and its acknowledgement: each node that they reach
- * needs a run, and the question whether requests have come takes longer than that.
+ * The longest time after which a pass begins a further run: requests wait meanwhile. A message that
+ * crosses a switch needs a run at each node that it or its acknowledgement reaches, and a run is
+ * shorter than the question whether requests have come.
  */
 const RUNS_NS = 50_000;
 /** Period of recorded events that a killed process may lose while busy. */
@@ -42,12 +42,14 @@ export function makePassHook(
     clock.takeDueAlarm();
     const beganNs = clock.now();
     let more = port.run(PASS_BUDGET);
-    const hasFound = (port.pollUntilNs ?? 0) > pollUntilNs;
-    for (let runs = 1; more || (hasFound && runs < RUNS_MAX); runs++) {
-      if (clock.now() - beganNs >= RUNS_NS) break;
-      more = port.run(PASS_BUDGET);
+    let untilNs = port.pollUntilNs ?? 0;
+    const hasFound = untilNs > pollUntilNs;
+    if (more || hasFound) {
+      for (let runs = 1; (more || (hasFound && runs < RUNS_MAX)) && clock.now() - beganNs < RUNS_NS; runs++)
+        more = port.run(PASS_BUDGET);
+      untilNs = port.pollUntilNs ?? 0;
     }
-    pollUntilNs = port.pollUntilNs ?? 0;
+    pollUntilNs = untilNs;
     return more;
   };
   return {
