@@ -28,7 +28,8 @@ const WAITING_COMMANDS = 16;
 t.setTimeout(0);
 
 t.test('status and top show each function of a running adapter', async (t) => {
-  const running = await start(t, 3);
+  // Without a fixed time the pump has a line only after longer polls.
+  const running = await start(t, 3, '--spin=50');
   const { sockets, environment } = running;
   const tenants = [0, 1].map((number) => new LiveTenant(sockets[number], number));
   for (const tenant of tenants) tenant.work();
@@ -51,7 +52,7 @@ t.test('status and top show each function of a running adapter', async (t) => {
   t.match(await runWords(['top', '--count', '2'], environment), {
     status: 0,
     stdout:
-      /^(vuhca \d+ +up .*\n(pump .*\n)?fn .*\n0 +enabled .*\n1 +enabled .*\n(.+\n){2}fn .*\n0 +enabled .* 0\n1 +enabled .* 0\n(.+\n)+){2}$/,
+      /^(vuhca \d+ +up .*\npump .*, --spin=50\nfn .*\n0 +enabled .*\n1 +enabled .*\n(.+\n){2}fn .*\n0 +enabled .* 0\n1 +enabled .* 0\n(.+\n)+){2}$/,
   });
   const top = await runWords(['top', '--count', '1', '--json', '--function', '1'], environment);
   const { rates, adapters } = JSON.parse(top.stdout);
