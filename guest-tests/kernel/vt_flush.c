@@ -6,9 +6,9 @@
 #define VT_OUTSTANDING 8
 
 /*
- * Builds unsignalled sends in the queue for which no doorbell is rung. The case
- * has hidden tails before: the adapter would execute the sends, which then give
- * no completions.
+ * Builds unsignalled sends in the queue for which no doorbell is rung. The
+ * caller hides tails first: if the adapter watched the queue it would execute
+ * the sends, and a successful unsignalled send gives no completion.
  */
 static void vt_hold_sends(struct vt *t, struct vuhca_qp *qp, unsigned int count)
 {
