@@ -3,7 +3,6 @@
  * The options and the help of `vuhca cluster`: several guests on one fabric, by name. program.ts
  * loads them when the command is called; cluster-action.ts performs it.
  */
-
 import { Option } from 'commander';
 import type { TcgThread } from '../../../qemu/guest-options.ts';
 import { adapterOption } from '../options/adapter-arguments.ts';
